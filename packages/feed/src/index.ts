@@ -6,6 +6,8 @@ export type {
   RetryPolicy,
   SingleOptions,
 } from "./deliver/consumer-options.ts";
+export { type DeliverOptions, deliver } from "./deliver/deliver.ts";
+export { Deliverer, type DelivererOptions } from "./deliver/deliverer.ts";
 export type { Delivery, DeliveryContext } from "./deliver/delivery.ts";
 export type { DeliveryEvent } from "./deliver/delivery-event.ts";
 export { RetryAfter, StopDelivering } from "./deliver/errors.ts";

@@ -65,25 +65,26 @@ export async function readChanges(
   client: Queryable,
   { after, limit, tables }: { after: number; limit: number; tables: FeedTables },
 ): Promise<BookingChange[]> {
-  const { rows } = await client.query<ChangeRow>(
-    `select id::float8 as id, booking_id as "bookingId", partner, reference_kind as "referenceKind", reference, revision,
-       change, event_id as "eventId", sequence::float8 as sequence, previous_event_id as "previousEventId",
-       changed_at as "changedAt", state as "payloadState", previous_state as "previousPayloadState",
-       case state when 'as-changed' then logged::text when 'current' then stored::text end as payload,
-       case when state in ('as-changed', 'current') then default_country end as "defaultCountry",
-       case previous_state when 'as-changed' then previously_logged::text end as "previousPayload"
-     from (${withContents(tables)}) as changes
-     order by id`,
-    [after, limit],
-  );
+  const page = `select * from ${tables.changes} where id > $1 order by id limit $2`;
+  const { rows } = await client.query<ChangeRow>(`${selectChanges(tables, page)} order by id`, [after, limit]);
   return rows.map(toChange);
 }
+
+/** @param page a statement that selects rows of booking_changes */
+export const selectChanges = (tables: FeedTables, page: string) => `
+  select id::float8 as id, booking_id as "bookingId", partner, reference_kind as "referenceKind", reference, revision,
+    change, event_id as "eventId", sequence::float8 as sequence, previous_event_id as "previousEventId",
+    changed_at as "changedAt", state as "payloadState", previous_state as "previousPayloadState",
+    case state when 'as-changed' then logged::text when 'current' then stored::text end as payload,
+    case when state in ('as-changed', 'current') then default_country end as "defaultCountry",
+    case previous_state when 'as-changed' then previously_logged::text end as "previousPayload"
+  from (${withContents(tables, page)}) as changes`;
 
 /**
  * The log drops events by the month of their receipt, and the feed changes by the time at which they were made, so a
  * change may have lost its event. Then the booking itself tells what it holds. It is looked up only in that case.
  */
-const withContents = ({ changes, events, bookings }: FeedTables) => `
+const withContents = ({ events, bookings }: FeedTables, page: string) => `
        select page.*, event.payload as logged, previous.payload as previously_logged, booking.payload as stored,
          coalesce(event.default_country, booking.default_country) as default_country,
          case
@@ -100,21 +101,21 @@ const withContents = ({ changes, events, bookings }: FeedTables) => `
            when previous.payload is not null then 'as-changed'
            else 'removed'
          end as previous_state
-       from (select * from ${changes} where id > $1 order by id limit $2) as page
+       from (${page}) as page
        left join ${events} as event on event.id = page.event_id
        left join ${events} as previous on previous.id = page.previous_event_id
        left join lateral (
          select payload, default_country from ${bookings}
-         where event.payload is null and page.change <> 'deleted' and reference = page.reference
-           and partner = page.partner and reference_kind = page.reference_kind and state = 'active'
+         where event.payload is null and page.change <> 'deleted' and page.reference is not null
+           and booking_id = page.booking_id and state = 'active'
          limit 1
        ) as booking on true`;
 
 /** A row as any client of pg gives it: its own parser of JSON may give wrong names. */
-type ChangeRow = Omit<BookingChange, "payload" | "previousPayload"> &
+export type ChangeRow = Omit<BookingChange, "payload" | "previousPayload"> &
   Record<"payload" | "previousPayload", string | null>;
 
-function toChange(row: ChangeRow): BookingChange {
+export function toChange(row: ChangeRow): BookingChange {
   return { ...row, payload: toPayload(row.payload), previousPayload: toPayload(row.previousPayload) };
 }
 
@@ -122,6 +123,6 @@ function toChange(row: ChangeRow): BookingChange {
  * The log has only payloads that satisfied the contract when they were received. Where a release changed it, older ones
  * may differ from the type.
  */
-function toPayload(json: string | null): BookingInput | null {
+export function toPayload(json: string | null): BookingInput | null {
   return json === null ? null : (parseJson(json) as BookingInput);
 }

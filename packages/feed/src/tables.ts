@@ -8,8 +8,11 @@ export function tablesIn(schema: string) {
   return {
     bookings: `${quoted}.bookings`,
     changes: `${quoted}.booking_changes`,
+    deliveries: `${quoted}.feed_deliveries`,
     events: `${quoted}.booking_events`,
+    handed: `${quoted}.feed_handed`,
     position: `${quoted}.feed_position`,
     readers: `${quoted}.feed_readers`,
+    removeSpentDeliveries: `${quoted}.remove_spent_deliveries`,
   };
 }

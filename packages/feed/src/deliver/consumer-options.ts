@@ -54,3 +54,6 @@ export interface BatchOptions extends CommonOptions {
 }
 
 export type ConsumerOptions = SingleOptions | BatchOptions;
+
+export type SingleConsumer = Required<Omit<SingleOptions, "retry">> & { retry: RetryPolicy };
+export type BatchConsumer = Required<BatchOptions>;
