@@ -28,7 +28,8 @@ grant select, update on digest_key to booking_events_worker;
 -- At its start it looks for missing migrations.
 grant select on schema_migrations to booking_events_worker;
 -- It exports how far the feed's readers are behind.
-grant select on feed_readers to booking_events_worker;
+grant select on feed_readers, feed_deliveries to booking_events_worker;
+grant select (name, paused_at) on subscriptions to booking_events_worker;
 -- Whether this is the database that the queue feeds.
 grant select on database_id to booking_events_worker, booking_events_lookup, booking_events_ops;
 
@@ -57,7 +58,8 @@ grant update (last_id) on feed_position to booking_events_ops;
 grant select, update on digest_key to booking_events_ops;
 grant select, insert, update on erasures to booking_events_ops;
 grant execute on function remove_guest_samples to booking_events_ops;
-grant update (last_id, snapshot_after, moved_at, active_id), delete on feed_readers to booking_events_ops;
+grant update (last_id, snapshot_after, moved_at, active_id, failing_since, breaker_opened_at, probe_at), delete
+  on feed_readers to booking_events_ops;
 grant update, delete on feed_deliveries to booking_events_ops;
 drop policy if exists operate on feed_readers;
 create policy operate on feed_readers to booking_events_ops using (true);

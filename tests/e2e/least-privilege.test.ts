@@ -214,12 +214,33 @@ describe("over TLS and with the least privileges,", () => {
       ["partners", "list"],
       ["retention", "--dry-run", "--json"],
       ["feed", "list"],
+      ["subscriptions", "add", "hook", "--url", "https://example.com/hook", "--signature", "ed25519"],
+      ["subscriptions", "add", "pulls"],
+      ["subscriptions", "list"],
+      ["subscriptions", "show", "hook"],
+      ["subscriptions", "pause", "hook"],
+      ["subscriptions", "resume", "hook"],
+      ["subscriptions", "rotate", "hook"],
+      ["subscriptions", "dead-letters", "hook"],
       ["queue", "pause"],
       ["queue", "resume"],
       ["queue", "retry-now"],
       ["queue", "attach"],
     ]) {
       expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
+    }
+    await owner.query("insert into feed_readers (name, owner, last_id) values ('hook', 'booking_events_webhooks', 2)");
+    await owner.query(
+      `insert into feed_deliveries (reader, booking_id, change_id, died_at)
+       select 'hook', booking_id, id, now() from booking_changes where id < 3`,
+    );
+    for (const act of [
+      ["dead-letters", "hook", "--replay-all"],
+      ["replay", "hook", "--since", "1h"],
+      ["remove", "hook"],
+      ["remove", "pulls"],
+    ]) {
+      expect(await ops(["subscriptions", ...act, "--yes"])).toMatchObject({ exitCode: 0 });
     }
     expect(await ops(["status"])).toMatchObject({ stdout: expect.stringContaining("Nothing needs attention.") });
     const states = await doctor();
@@ -528,6 +549,9 @@ describe("what a process does not need is refused", () => {
     ["ops", "update booking_changes set change = 'created'"],
     ["ops", "delete from erasures"],
     ["worker", "select * from erasures"],
+    ["worker", "select signing_key from subscriptions"],
+    ["lookup", "select name from subscriptions"],
+    ["reader", "select name from subscriptions"],
     ["reader", "select * from digest_key"],
     ["reader", "select * from dead_letters"],
     ["reader", "delete from bookings"],

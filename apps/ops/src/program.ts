@@ -15,6 +15,7 @@ import { addQueueCommands } from "./commands/queue.ts";
 import { addRefusalsCommand } from "./commands/refusals.ts";
 import { addRetentionCommand } from "./commands/retention.ts";
 import { addStatusCommand } from "./commands/status.ts";
+import { addSubscriptionsCommands } from "./commands/subscriptions.ts";
 import type { Context } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
 import { printLine } from "./terminal/print.ts";
@@ -49,7 +50,9 @@ export async function runProgram(args: string[], context: Context): Promise<0 | 
 function createProgram(context: Context): Command {
   const { stdout, stderr } = context;
   const program = new Command("npm run ops --")
-    .description("Operate the booking-event receiver: partners, events, bookings, dead letters and guests.")
+    .description(
+      "Operate the booking-event receiver: partners, events, bookings, dead letters, subscriptions and guests.",
+    )
     .version(version, "--version", "print the version")
     .configureOutput({
       writeOut: (text) => stdout.write(text),
@@ -92,6 +95,7 @@ In scripts, -s keeps npm's own output out: npm run -s ops -- partners list --jso
   addBookingsCommands(program, context);
   addDeadLettersCommands(program, context);
   addFeedCommands(program, context);
+  addSubscriptionsCommands(program, context);
   addGuestsCommands(program, context);
   addRefusalsCommand(program, context);
   addImportCommand(program, context);

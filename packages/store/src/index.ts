@@ -84,6 +84,13 @@ export {
   writeDeadLetter,
 } from "./tables/dead-letters.ts";
 export { firstIdInPeriod, firstIdOfBooking } from "./tables/event-ids.ts";
+export {
+  discardFeedDeadLetters,
+  type FeedDeadLetter,
+  listFeedDeadLetters,
+  replayFeedDeadLetters,
+  replayFeedSince,
+} from "./tables/feed-deliveries.ts";
 export { type FeedReader, listFeedReaders, removeFeedReader, resetFeedReader } from "./tables/feed-readers.ts";
 export { findCreatesAround } from "./tables/find-creates-around.ts";
 export { findKeyUses } from "./tables/find-key-uses.ts";
@@ -94,13 +101,15 @@ export { type BookingToSave, insertBookings, updateBookings } from "./tables/sav
 export {
   channelOfSubscriptions,
   findSubscription,
-  findSubscriptionByToken,
   insertSubscription,
+  listPullSubscriptions,
   listSubscriptions,
   listWebhookSubscriptions,
+  type PullSubscription,
   pauseFailingSubscriptions,
   pauseSubscription,
   readSigningKeys,
+  removeSubscription,
   resumeSubscription,
   rotateKeys,
   type SigningKeys,

@@ -30,11 +30,12 @@ const feed = (...args: string[]) => runOps(["feed", ...args], { environment: { D
 test("readers are listed with what each has not dealt with, and for how long, the furthest behind first", async () => {
   const { stdout } = await feed("list", "--json");
   const readers = JSON.parse(stdout) as { lagMs: number; owner: string; seenAt: string }[];
-  const inMinutes = ({ lagMs, owner: _owner, seenAt: _seenAt, ...reader }: (typeof readers)[number]) => ({
-    ...reader,
-    lagMinutes: Math.round(lagMs / 60_000),
-  });
-  expect(readers.map(inMinutes)).toEqual([
+  const nothingFails = { parked: 0, dead: 0, failingSince: null, breakerOpenedAt: null, pausedAt: null };
+  const inMinutes = ({ lagMs, owner: _owner, seenAt: _seenAt, ...reader }: (typeof readers)[number]) => {
+    expect(reader).toMatchObject(nothingFails);
+    return { ...reader, lagMinutes: Math.round(lagMs / 60_000) };
+  };
+  expect(readers.map(inMinutes)).toMatchObject([
     { name: "missed", lastId: 1, lagChanges: 9, lagMinutes: 8 * 60, hasMissedChanges: true },
     { name: "behind", lastId: 7, lagChanges: 3, lagMinutes: 3 * 60, hasMissedChanges: false },
     { name: "reset", lastId: null, lagChanges: 8, lagMinutes: 5, hasMissedChanges: false },
@@ -44,19 +45,64 @@ test("readers are listed with what each has not dealt with, and for how long, th
   const { owner } = rows[0];
   expect(new Set(readers.map((reader) => reader.owner))).toEqual(new Set([owner]));
   const table = await feed("list");
-  expect(table.stdout.split("\n").map((line) => line.split(/ {2,}/).slice(0, 5))).toMatchObject([
-    ["READER", "CHANGES BEHIND", "FOR", "STATE", "LAST SEEN"],
-    ["missed", "9", "8 h", "has missed changes", "30 d ago"],
-    ["behind", "3", "3 h", "reads", "24 h ago"],
-    ["reset", "8", "5 min", "starts over", "0 s ago"],
-    ["up-to-date", "0", "up to date", "0 s ago", owner],
+  expect(table.stdout.split("\n").map((line) => line.split(/ {2,}/).slice(0, 7))).toMatchObject([
+    ["READER", "CHANGES BEHIND", "FOR", "PARKED", "DEAD", "STATE", "LAST SEEN"],
+    ["missed", "9", "8 h", "0", "0", "has missed changes", "30 d ago"],
+    ["behind", "3", "3 h", "0", "0", "reads", "24 h ago"],
+    ["reset", "8", "5 min", "0", "0", "starts over", "0 s ago"],
+    ["up-to-date", "0", "0", "0", "up to date", "0 s ago", owner],
     [""],
   ]);
 });
 
+test("a reader's failures are listed with it", async () => {
+  await pool.query(
+    `insert into feed_deliveries (reader, booking_id, change_id, retry_at, died_at) values
+       ('behind', gen_random_uuid(), 3, now(), null), ('behind', gen_random_uuid(), 4, now(), null),
+       ('behind', gen_random_uuid(), 5, null, now()), ('up-to-date', gen_random_uuid(), 6, now(), null)`,
+  );
+  await pool.query("insert into feed_deliveries (reader, booking_id, done_id) values ('behind', gen_random_uuid(), 9)");
+  await pool.query("update feed_readers set breaker_opened_at = now(), failing_since = now() where name = 'behind'");
+  const { stdout } = await feed("list", "--json");
+  expect(JSON.parse(stdout)).toMatchObject([
+    { name: "missed", parked: 0, dead: 0 },
+    { name: "behind", parked: 2, dead: 1, breakerOpenedAt: expect.any(String), failingSince: expect.any(String) },
+    { name: "reset" },
+    { name: "up-to-date", parked: 1, dead: 0 },
+  ]);
+  expect((await feed("list")).stdout).toMatch(/^behind .* 2 +1 +fails: one booking at a time is tried /m);
+});
+
+test("a reader's dead letters are listed, replayed and discarded by the ids of their changes", async () => {
+  await pool.query(
+    `insert into feed_deliveries (reader, booking_id, change_id, died_at, attempts, failure)
+     select 'behind', booking_id, id, now(), 40, 'http-500' from booking_changes where id in (5, 6, 7)`,
+  );
+  const letters = (...args: string[]) => feed("dead-letters", "behind", ...args);
+  expect((await letters()).stdout).toMatch(/^CHANGE ID .*\n5 .* http-500 +40 +created +acme +T .*\n6 .*\n7 .*\n$/);
+  expect(await letters("--replay", "5")).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("Add --yes") });
+  expect(await letters("--replay", "5", "--replay", "4", "--yes")).toMatchObject({
+    exitCode: 1,
+    stderr: "behind has no dead letter of change 4. Nothing was done.\n",
+  });
+  expect(await letters("--replay", "5", "--yes")).toMatchObject({
+    stdout: "1 dead letter of behind: replayed.\n",
+    stderr: "Replay 1 dead letter of behind.\n",
+  });
+  expect(JSON.parse((await letters("--discard", "6", "--yes", "--json")).stdout)).toEqual({ discarded: 1 });
+  expect(JSON.parse((await letters("--json")).stdout)).toMatchObject([{ changeId: 7, failure: "http-500" }]);
+  expect(JSON.parse((await letters("--replay-all", "--yes", "--json")).stdout)).toEqual({ replayed: 1 });
+  expect(await letters()).toMatchObject({ exitCode: 0, stdout: "No dead letters.\n" });
+  expect(await feed("dead-letters", "unknown")).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("There is no reader unknown."),
+  });
+  expect(await letters("--replay-all", "--discard", "6", "--yes")).toMatchObject({ exitCode: 2 });
+});
+
 test("a database without readers has none to list", async () => {
   await pool.query("truncate feed_readers cascade");
-  expect(await feed("list")).toMatchObject({ exitCode: 0, stdout: "No program follows the feed.\n" });
+  expect(await feed("list")).toMatchObject({ exitCode: 0, stdout: "No program reads the feed.\n" });
 });
 
 test("a reader that is reset starts over, and stays its role's", async () => {

@@ -7,24 +7,28 @@ import { confirm } from "../terminal/confirm.ts";
 import { describeAge } from "../terminal/describe.ts";
 import type { Column } from "../terminal/format-table.ts";
 import { printLine, printRows } from "../terminal/print.ts";
-
-/** Each is a program that somebody has written. */
-const maxReaders = 1_000;
+import { addDeadLettersCommand, requireReader, unknownReader } from "./feed/dead-letters.ts";
+import { describeReaderState, maxReaders } from "./feed/describe-reader.ts";
 
 export function addFeedCommands(program: Command, context: Context): void {
   const feed = program
     .command("feed")
-    .summary("list, reset and remove programs that follow the feed")
-    .description("List, reset and remove readers: the programs that follow the feed of changes.");
+    .summary("list, reset and remove programs that read the feed")
+    .description("List, reset and remove readers: the programs that read the feed of changes, and subscriptions.");
   feed
     .command("list")
     .summary("list the readers and how far each is behind")
     .description("List the readers and how far each is behind, the furthest first.")
-    .option("--json", "print a JSON array: name, owner, lastId, lagChanges, lagMs, hasMissedChanges, seenAt")
+    .option(
+      "--json",
+      "print a JSON array: name, owner, lastId, lagChanges, lagMs, hasMissedChanges, seenAt, parked, dead, " +
+        "failingSince, breakerOpenedAt, pausedAt",
+    )
     .action(async ({ json }) => {
       const readers = await readDatabase(context, (client) => listFeedReaders(client, maxReaders));
-      printRows(context.stdout, columnsAt(context.now()), readers, { json, none: "No program follows the feed." });
+      printRows(context.stdout, columnsAt(context.now()), readers, { json, none: "No program reads the feed." });
     });
+  addDeadLettersCommand(feed, context, { what: "reader", require: requireReader });
   feed
     .command("reset")
     .summary("make a reader start over")
@@ -64,17 +68,9 @@ const columnsAt = (now: Date): Column<FeedReader>[] => [
   { header: "READER", value: ({ name }) => name },
   { header: "CHANGES BEHIND", value: ({ lagChanges }) => String(lagChanges) },
   { header: "FOR", value: ({ lagMs }) => (lagMs === 0 ? "" : describeAge(lagMs)) },
-  { header: "STATE", value: describeState },
+  { header: "PARKED", value: ({ parked }) => String(parked) },
+  { header: "DEAD", value: ({ dead }) => String(dead) },
+  { header: "STATE", value: describeReaderState },
   { header: "LAST SEEN", value: ({ seenAt }) => `${describeAge(now.getTime() - seenAt.getTime())} ago` },
   { header: "OWNER", value: ({ owner }) => owner },
 ];
-
-function describeState({ lastId, hasMissedChanges, lagMs }: FeedReader): string {
-  if (lastId === null) return "starts over";
-  if (hasMissedChanges) return "has missed changes";
-  return lagMs === 0 ? "up to date" : "reads";
-}
-
-function unknownReader(name: string): CommandFailure {
-  return new CommandFailure(`There is no reader ${name}. List all: npm run ops -- feed list`);
-}

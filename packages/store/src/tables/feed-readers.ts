@@ -1,6 +1,6 @@
 import type { Queryable } from "../connect/queryable.ts";
 
-/** A program that follows the feed. */
+/** A program that reads the feed, or a subscription. */
 export interface FeedReader {
   name: string;
   /** The role of PostgreSQL to which the reader belongs. */
@@ -15,6 +15,16 @@ export interface FeedReader {
   hasMissedChanges: boolean;
   /** When its program was last known to run. */
   seenAt: Date;
+  /** How many bookings wait for another attempt, because one has failed. */
+  parked: number;
+  /** How many bookings have used up their attempts. */
+  dead: number;
+  /** Since when every attempt has failed. */
+  failingSince: Date | null;
+  /** Since when nothing is delivered but a probe, because every booking fails. */
+  breakerOpenedAt: Date | null;
+  /** Since when the subscription is paused. */
+  pausedAt: Date | null;
 }
 
 /** @returns the readers that are furthest behind, in that order */
@@ -25,8 +35,12 @@ export async function listFeedReaders(client: Queryable, limit: number): Promise
        greatest(
          case when reader.last_id >= position.last_id then 0 else extract(epoch from now() - waiting.since) * 1000 end, 0
        )::float8 as "lagMs",
-       reader.last_id + 1 < position.kept_from is true as "hasMissedChanges", reader.seen_at as "seenAt"
+       reader.last_id + 1 < position.kept_from is true as "hasMissedChanges", reader.seen_at as "seenAt",
+       (select count(*) from feed_deliveries where reader = reader.name and retry_at is not null)::int as parked,
+       (select count(*) from feed_deliveries where reader = reader.name and died_at is not null)::int as dead,
+       failing_since as "failingSince", breaker_opened_at as "breakerOpenedAt", subscription.paused_at as "pausedAt"
      from feed_readers as reader
+     left join subscriptions as subscription on subscription.name = reader.name
      cross join feed_position as position
      left join booking_changes as oldest on oldest.id = greatest(reader.last_id + 1, position.kept_from)
      cross join lateral (
@@ -45,9 +59,10 @@ export async function listFeedReaders(client: Queryable, limit: number): Promise
  * @returns false: there is no such reader
  */
 export async function resetFeedReader(client: Queryable, name: string): Promise<boolean> {
-  const { rowCount } = await client.query("update feed_readers set last_id = null, moved_at = now() where name = $1", [
-    name,
-  ]);
+  const { rowCount } = await client.query(
+    "update feed_readers set last_id = null, snapshot_after = null, active_id = null, moved_at = now() where name = $1",
+    [name],
+  );
   return rowCount === 1;
 }
 

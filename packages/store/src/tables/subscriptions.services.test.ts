@@ -7,13 +7,14 @@ import { migrate } from "../upkeep/migrate.ts";
 import {
   channelOfSubscriptions,
   findSubscription,
-  findSubscriptionByToken,
   insertSubscription,
+  listPullSubscriptions,
   listSubscriptions,
   listWebhookSubscriptions,
   pauseFailingSubscriptions,
   pauseSubscription,
   readSigningKeys,
+  removeSubscription,
   resumeSubscription,
   rotateKeys,
   type SubscriptionToAdd,
@@ -83,20 +84,44 @@ test("after a rotation, both keys sign until the stated time", async () => {
   expect(await rotateKeys(pool, { ...rotated, name: "unknown" })).toBeUndefined();
 });
 
-test("who pulls is found by the token, and by the one before it until the stated time", async () => {
+test("after a rotation, both tokens are valid until the stated time", async () => {
   await insertSubscription(pool, posted);
   await insertSubscription(pool, pulled);
   const rotated = { name: "pulled", signingKey: null, tokenSha256: digestOf("second"), keepHours: 1 };
   await rotateKeys(pool, rotated);
-  const nameOf = async (token: string) => (await findSubscriptionByToken(pool, digestOf(token)))?.name;
-  expect([await nameOf("first"), await nameOf("second"), await nameOf("third")]).toEqual([
-    "pulled",
-    "pulled",
-    undefined,
-  ]);
+  const both = { name: "pulled", tokenSha256: digestOf("second"), previousTokenSha256: digestOf("first") };
+  expect(await listPullSubscriptions(pool)).toMatchObject([both]);
   await pool.query("update subscriptions set previous_key_until = now()");
-  expect([await nameOf("first"), await nameOf("second")]).toEqual([undefined, "pulled"]);
+  expect(await listPullSubscriptions(pool)).toMatchObject([{ ...both, previousTokenSha256: null }]);
   expect(await readSigningKeys(pool, "pulled")).toBeUndefined();
+});
+
+test("what has failed for days before it was paused does not pause it again", async () => {
+  await insertSubscription(pool, posted);
+  await pauseSubscription(pool, "posted", { reason: null, by: "webhooks" });
+  await pool.query(`insert into feed_readers (name, failing_since, breaker_opened_at, probe_at)
+    values ('posted', now() - interval '5 days', now(), now()), ('another', now(), now(), now())`);
+  expect(await resumeSubscription(pool, "posted")).toBe(true);
+  const { rows } = await pool.query(
+    "select name from feed_readers where num_nulls(failing_since, breaker_opened_at, probe_at) = 3",
+  );
+  expect(rows).toEqual([{ name: "posted" }]);
+});
+
+test("a subscription is removed with its reader, once no process delivers", async () => {
+  await insertSubscription(pool, posted);
+  await pool.query(`insert into feed_readers (name, active_id, active_until)
+    values ('posted', gen_random_uuid(), now() + interval '10 seconds'), ('another', null, null)`);
+  await pool.query("insert into feed_deliveries (reader, booking_id, done_id) values ('posted', gen_random_uuid(), 1)");
+  expect(await removeSubscription(pool, "posted")).toBe("busy");
+  expect(await findSubscription(pool, "posted")).toBeDefined();
+  await pool.query("update feed_readers set active_until = now()");
+  expect(await removeSubscription(pool, "posted")).toBe("removed");
+  expect(await removeSubscription(pool, "posted")).toBe("unknown");
+  const { rows } = await pool.query(
+    "select name, (select count(*)::int from feed_deliveries) as deliveries from feed_readers",
+  );
+  expect(rows).toEqual([{ name: "another", deliveries: 0 }]);
 });
 
 test.each([

@@ -124,17 +124,21 @@ export async function readSigningKeys(client: Queryable, name: string): Promise<
   return rows[0];
 }
 
-/** Finds who pulls with a token. Before a rotation's end, the token before it is valid, too. */
-export async function findSubscriptionByToken(
-  client: Queryable,
-  tokenSha256: Buffer,
-): Promise<Subscription | undefined> {
-  const { rows } = await client.query<Subscription>(
-    `select ${columns} from subscriptions
-     where token_sha256 = $1 or (previous_token_sha256 = $1 and previous_key_until > now())`,
-    [tokenSha256],
+/** A subscription whose subscriber pulls, and the SHA-256 of the token that it may use. */
+export interface PullSubscription extends Subscription {
+  tokenSha256: Buffer;
+  /** The token before a rotation, while it is in use. */
+  previousTokenSha256: Buffer | null;
+}
+
+/** For the process that answers those who pull, whether they are paused or not. */
+export async function listPullSubscriptions(client: Queryable): Promise<PullSubscription[]> {
+  const { rows } = await client.query<PullSubscription>(
+    `select ${columns}, token_sha256 as "tokenSha256",
+       case when previous_key_until > now() then previous_token_sha256 end as "previousTokenSha256"
+     from subscriptions where token_sha256 is not null`,
   );
-  return rows[0];
+  return rows;
 }
 
 /**
@@ -176,14 +180,24 @@ export async function pauseFailingSubscriptions(
   return rows.map(({ name }) => name);
 }
 
-/** @returns whether it was paused */
+/**
+ * Run this in a transaction.
+ *
+ * @returns whether it was paused
+ */
 export async function resumeSubscription(client: Queryable, name: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `update subscriptions set paused_at = null, pause_reason = null, paused_by = null, updated_at = now()
      where name = $1 and paused_at is not null`,
     [name],
   );
-  return rowCount === 1;
+  if (rowCount === 0) return false;
+  // Otherwise it would be paused again for having failed for days.
+  await client.query(
+    "update feed_readers set failing_since = null, breaker_opened_at = null, probe_at = null where name = $1",
+    [name],
+  );
+  return true;
 }
 
 /**
@@ -204,4 +218,21 @@ export async function rotateKeys(
     [rotated.name, rotated.signingKey, rotated.tokenSha256, rotated.keepHours],
   );
   return rows[0]?.until;
+}
+
+/**
+ * Removes a paused subscription and its reader. Run this in a transaction.
+ *
+ * @returns `busy`: a process has not noticed yet that it is paused, and would create the reader again
+ */
+export async function removeSubscription(client: Queryable, name: string): Promise<"removed" | "busy" | "unknown"> {
+  const { rows } = await client.query<{ isBusy: boolean }>(
+    `select active_id is not null and active_until > now() as "isBusy" from feed_readers where name = $1 for update`,
+    [name],
+  );
+  if (rows[0]?.isBusy) return "busy";
+  const { rowCount } = await client.query("delete from subscriptions where name = $1", [name]);
+  if (rowCount === 0) return "unknown";
+  await client.query("delete from feed_readers where name = $1", [name]);
+  return "removed";
 }

@@ -1,0 +1,131 @@
+import {
+  discardFeedDeadLetters,
+  type FeedDeadLetter,
+  inTransaction,
+  listFeedDeadLetters,
+  listFeedReaders,
+  type Queryable,
+  replayFeedDeadLetters,
+} from "@booking-events/store";
+import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import type { Context } from "../../context.ts";
+import { readDatabase, withDatabase } from "../../database.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { confirm } from "../../terminal/confirm.ts";
+import { describeCount } from "../../terminal/describe.ts";
+import type { Column } from "../../terminal/format-table.ts";
+import { printJson, printLine, printRows, toSeconds, withReferenceKind } from "../../terminal/print.ts";
+import { maxReaders } from "./describe-reader.ts";
+
+const maxLetters = 10_000;
+
+interface Owner {
+  /** What has the dead letters. */
+  what: "reader" | "subscription";
+  /** Throws a CommandFailure if there is none of this name. */
+  require: (client: Queryable, name: string) => Promise<unknown>;
+}
+
+/** Adds the command for readers of the feed, or the same for subscriptions, each of which is a reader. */
+export function addDeadLettersCommand(parent: Command, context: Context, { what, require }: Owner): void {
+  parent
+    .command("dead-letters")
+    .summary(`list, replay or discard what a ${what} could not be given`)
+    .description(
+      `List the changes that a ${what} could not be given although they were tried for days, in the order of the ` +
+        "feed. Fix the cause, and then replay them: they are tried again at once. What is discarded is not delivered. " +
+        "Shows no personal data.",
+    )
+    .argument("<name>", `the ${what}'s name`)
+    .option("--replay <changeId>", "replay this one; may be repeated", collectIds)
+    .option("--discard <changeId>", "discard this one; may be repeated", collectIds)
+    .option("--replay-all", "replay all")
+    .option("--yes", "don't ask for confirmation")
+    .option(
+      "--json",
+      "print a JSON array: changeId, bookingId, partner, change, referenceKind, reference, attempts, firstFailedAt, " +
+        "lastFailedAt, diedAt, failure; or with an option above, one JSON object: replayed or discarded",
+    )
+    .action(async (name, options) => {
+      const deed = readDeed(options);
+      const letters = await readDatabase(context, async (client) => {
+        await require(client, name);
+        return listFeedDeadLetters(client, name, maxLetters);
+      });
+      if (deed === undefined) printRows(context.stdout, columns, letters, { json: options.json, none: noLetters });
+      else await act(context, name, letters, { ...deed, ...options });
+    });
+}
+
+const noLetters = "No dead letters.";
+
+interface Deed {
+  verb: "Replay" | "Discard";
+  /** Of changes. Null: all. */
+  ids: number[] | null;
+}
+
+/** @returns undefined: list them */
+function readDeed(options: { replay?: number[]; discard?: number[]; replayAll?: true }): Deed | undefined {
+  const { replay, discard, replayAll } = options;
+  const deeds: Deed[] = [
+    ...(replay === undefined ? [] : [{ verb: "Replay" as const, ids: replay }]),
+    ...(discard === undefined ? [] : [{ verb: "Discard" as const, ids: discard }]),
+    ...(replayAll === undefined ? [] : [{ verb: "Replay" as const, ids: null }]),
+  ];
+  if (deeds.length > 1) throw new CommandFailure("Give one of --replay, --discard and --replay-all.", { exitCode: 2 });
+  return deeds[0];
+}
+
+async function act(
+  context: Context,
+  name: string,
+  letters: FeedDeadLetter[],
+  { verb, ids, yes, json }: Deed & { yes?: true; json?: true },
+): Promise<void> {
+  requireLetters(letters, ids ?? [], name);
+  const chosen = describeCount((ids ?? letters).length, "dead letter");
+  await confirm(context, `${verb} ${chosen} of ${name}`, yes);
+  const count = await withDatabase(context, (pool) =>
+    inTransaction(pool, (client) =>
+      verb === "Discard" ? discardFeedDeadLetters(client, name, ids ?? []) : replayFeedDeadLetters(client, name, ids),
+    ),
+  );
+  const done = verb === "Discard" ? "discarded" : "replayed";
+  if (json) printJson(context.stdout, { [done]: count });
+  else printLine(context.stdout, `${describeCount(count, "dead letter")} of ${name}: ${done}.`);
+}
+
+function requireLetters(letters: FeedDeadLetter[], ids: number[], name: string): void {
+  const missing = ids.find((id) => letters.every(({ changeId }) => changeId !== id));
+  if (missing !== undefined)
+    throw new CommandFailure(`${name} has no dead letter of change ${missing}. Nothing was done.`);
+}
+
+function collectIds(text: string, previous: number[] = []): number[] {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError("Give the id of a change, such as 4711.");
+  return [...previous, Number(text)];
+}
+
+export async function requireReader(client: Queryable, name: string): Promise<void> {
+  const readers = await listFeedReaders(client, maxReaders);
+  if (readers.every((reader) => reader.name !== name)) throw unknownReader(name);
+}
+
+export function unknownReader(name: string): CommandFailure {
+  return new CommandFailure(`There is no reader ${name}. List all: npm run ops -- feed list`);
+}
+
+const columns: Column<FeedDeadLetter>[] = [
+  { header: "CHANGE ID", value: ({ changeId }) => String(changeId) },
+  { header: "DIED", value: ({ diedAt }) => toSeconds(diedAt) },
+  { header: "FAILURE", value: ({ failure }) => failure ?? "" },
+  { header: "ATTEMPTS", value: ({ attempts }) => String(attempts) },
+  { header: "CHANGE", value: ({ change }) => change ?? "?" },
+  { header: "PARTNER", value: ({ partner }) => partner ?? "?" },
+  {
+    header: "REFERENCE",
+    value: ({ reference, referenceKind }) => (reference === null ? "?" : withReferenceKind(reference, referenceKind)),
+  },
+  { header: "BOOKING ID", value: ({ bookingId }) => bookingId },
+];

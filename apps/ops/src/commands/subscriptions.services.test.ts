@@ -1,0 +1,322 @@
+import { createHash, createPublicKey, verify } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Ran, runOps } from "../testing/run-ops.ts";
+
+const { pool, url } = useTestDatabase({ maxConnections: 2 });
+let folder: string;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "ops-subscriptions-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+beforeEach(async () => {
+  await pool.query("truncate subscriptions, feed_readers, booking_changes cascade");
+  await pool.query("update feed_position set last_id = 0, kept_from = 1");
+  environment = { DATABASE_URL: url, PARTNERS_FILE: join(folder, "partners.json") };
+});
+
+const ops = (...args: string[]): Promise<Ran> => runOps(["subscriptions", ...args], { environment });
+const json = async (...args: string[]) => JSON.parse((await ops(...args, "--json")).stdout);
+const readRow = async () => (await pool.query("select * from subscriptions")).rows[0];
+const hook = "https://example.com/hook?key=a-key-of-theirs";
+
+describe("add", () => {
+  test("a subscription that is posted to gets a secret, which is shown once", async () => {
+    const { exitCode, stdout } = await ops("add", "arrivals", "--url", hook, "--by", "Ada");
+    expect(exitCode).toBe(0);
+    const [secret = ""] = stdout.match(/whsec_\S+/) ?? [];
+    expect(Buffer.from(secret.slice("whsec_".length), "base64")).toHaveLength(32);
+    expect(await readRow()).toMatchObject({
+      ...{ name: "arrivals", url: hook, mode: "latest", payload: "thin", signature: "hmac", signing_key: secret },
+      ...{ partners: null, changes: null, countries: null, arrival_from_days: null, created_by: "Ada" },
+    });
+    for (const args of [["list"], ["show", "arrivals"], ["list", "--json"], ["show", "arrivals", "--json"]])
+      expect((await ops(...args)).stdout).not.toContain(secret.slice(6));
+  });
+
+  test("of ed25519, only the public key is ever shown", async () => {
+    const { publicKey, ...others } = await json("add", "arrivals", "--url", hook, "--signature", "ed25519");
+    expect(others).toEqual({ name: "arrivals" });
+    expect(publicKey).toMatch(/^whpk_[A-Za-z0-9+/]{43}=$/);
+    expect(await json("show", "arrivals")).toMatchObject({ signature: "ed25519", publicKey });
+  });
+
+  test("a subscription without a URL gets a token, of which the digest is kept", async () => {
+    const { token, ...others } = await json("add", "warehouse", "--payload", "full");
+    expect(others).toEqual({ name: "warehouse" });
+    expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    const sha256 = createHash("sha256").update(token).digest();
+    expect(await readRow()).toMatchObject({ url: null, mode: null, payload: "full", token_sha256: sha256 });
+    expect(JSON.stringify(await readRow())).not.toContain(token);
+  });
+
+  test("filters are kept, each value once", async () => {
+    await ops(
+      ...["add", "arrivals", "--url", hook, "--partner", "acme", "--partner", "globe", "--partner", "acme"],
+      ...["--change", "created", "--change", "updated", "--country", "gb", "--country", "GB"],
+      ...["--arrival-from-days", "-1", "--arrival-to-days", "14", "--mode", "every"],
+    );
+    expect(await readRow()).toMatchObject({
+      ...{ partners: ["acme", "globe"], changes: ["created", "updated"], countries: ["GB"] },
+      ...{ arrival_from_days: -1, arrival_to_days: 14, mode: "every" },
+    });
+    expect((await ops("show", "arrivals")).stdout).toContain(
+      "partners acme, globe; changes created, updated; destinations GB; arrivals from -1 to 14 days after",
+    );
+  });
+
+  test.each([
+    ["http://example.com/", "must begin with https://"],
+    ["https://127.0.0.1/", "not public"],
+    ["https://[::1]/", "not public"],
+    ["https://169.254.169.254/latest", "not public"],
+    ["https://10.1.2.3/", "not public"],
+    ["example.com", "must be a URL"],
+    ["ftp://example.com/", "must be a URL"],
+  ])("%s is refused early, as the process would refuse it", async (bad, why) => {
+    expect(await ops("add", "arrivals", "--url", bad)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(why),
+    });
+    expect(await readRow()).toBeUndefined();
+  });
+
+  test("http and private addresses are allowed where they are for the process", async () => {
+    environment["WEBHOOKS_ALLOW_PRIVATE"] = "true";
+    expect(await ops("add", "arrivals", "--url", "http://127.0.0.1:1/")).toMatchObject({ exitCode: 0 });
+  });
+
+  test("a partner that the partners file does not have is refused, if there is one", async () => {
+    expect(await ops("add", "one", "--url", hook, "--partner", "acme")).toMatchObject({ exitCode: 0 });
+    await writeFile(environment["PARTNERS_FILE"] ?? "", '{"partners":[]}');
+    expect(await ops("add", "two", "--url", hook, "--partner", "acme")).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("There is no partner acme in"),
+    });
+    await rm(environment["PARTNERS_FILE"] ?? "");
+  });
+
+  test("the name of another subscription or reader is refused", async () => {
+    await pool.query("insert into feed_readers (name) values ('reader')");
+    await ops("add", "arrivals", "--url", hook);
+    for (const name of ["reader", "arrivals"])
+      expect(await ops("add", name)).toMatchObject({
+        exitCode: 1,
+        stderr: expect.stringContaining(`The name ${name} is taken`),
+      });
+  });
+
+  test.each([
+    ["a name with a full stop", ["a.b"]],
+    ["an unknown change", ["a", "--change", "moved"]],
+    ["a country that is none", ["a", "--country", "XX"]],
+    ["half a window", ["a", "--arrival-to-days", "3"]],
+    ["a window that ends before it begins", ["a", "--arrival-from-days", "3", "--arrival-to-days", "2"]],
+    ["a signature without a URL", ["a", "--signature", "hmac"]],
+    ["a mode without a URL", ["a", "--mode", "every"]],
+    ["an unknown mode", ["a", "--url", hook, "--mode", "some"]],
+  ])("%s is wrong usage", async (_, args) => {
+    expect(await ops("add", ...args)).toMatchObject({ exitCode: 2 });
+    expect(await readRow()).toBeUndefined();
+  });
+});
+
+test("a list says how far each is, and hides queries of URLs", async () => {
+  await ops("add", "arrivals", "--url", hook);
+  await ops("add", "warehouse");
+  await ops("add", "new", "--url", hook);
+  await pool.query("update feed_position set last_id = 3");
+  await pool.query(
+    `insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id, sequence,
+       changed_at)
+     select id, gen_random_uuid(), 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), id, now() - interval '5 min'
+     from generate_series(1, 3) as id`,
+  );
+  await pool.query("insert into feed_readers (name, last_id) values ('arrivals', 1), ('warehouse', 3)");
+  await pool.query(`insert into feed_deliveries (reader, booking_id, change_id, died_at)
+    values ('arrivals', gen_random_uuid(), 1, now())`);
+  await ops("pause", "warehouse", "--reason", "a move", "--by", "Ada");
+  expect((await ops("list")).stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
+    ["SUBSCRIPTION", "URL", "STATE", "BEHIND", "PARKED", "DEAD"],
+    ["arrivals", "https://example.com/hook", "reads", "2 changes, 5 min", "0", "1"],
+    ["new", "https://example.com/hook", "has not begun", "0", "0"],
+    ["warehouse", "(pulls)", "paused", "0", "0"],
+    [""],
+  ]);
+  expect(await json("list")).toMatchObject([
+    { name: "arrivals", url: hook, lagChanges: 2, parked: 0, dead: 1, breakerOpenedAt: null, failingSince: null },
+    { name: "new", lagChanges: 0 },
+    { name: "warehouse", url: null, pauseReason: "a move", pausedBy: "Ada", pausedAt: expect.any(String) },
+  ]);
+  expect((await ops("show", "warehouse")).stdout).toMatch(/Paused +\S+ by Ada: a move\n/);
+});
+
+test("without subscriptions, a list says so", async () => {
+  expect(await ops("list")).toMatchObject({ exitCode: 0, stdout: "There are no subscriptions.\n" });
+  expect(await json("list")).toEqual([]);
+});
+
+test("pause and resume say what they have done", async () => {
+  await ops("add", "arrivals", "--url", hook);
+  const print = async (command: string) => (await ops(command, "arrivals")).stdout;
+  expect(await print("resume")).toBe("The subscription arrivals was not paused.\n");
+  expect(await print("pause")).toBe("The subscription arrivals is now paused.\n");
+  expect(await print("pause")).toBe("The subscription arrivals was already paused.\n");
+  expect(await print("resume")).toBe("The subscription arrivals is delivered to again.\n");
+  expect((await readRow()).paused_at).toBeNull();
+});
+
+describe("rotate", () => {
+  test("the old secret stays in use for as long as is said", async () => {
+    const { secret: old } = await json("add", "arrivals", "--url", hook);
+    const { secret, previousUntil } = await json("rotate", "arrivals", "--keep-hours", "2");
+    expect(await readRow()).toMatchObject({ signing_key: secret, previous_signing_key: old });
+    expect(new Date(previousUntil)).toEqual((await readRow()).previous_key_until);
+    expect(secret).not.toBe(old);
+    expect((await ops("show", "arrivals")).stdout).toMatch(/Old key +in use until /);
+    expect((await ops("rotate", "arrivals")).stdout).toMatch(/new secret:\n\n {2}whsec_[\s\S]*stays in use until /);
+  });
+
+  test("a token that leaked is refused at once", async () => {
+    const { token: old } = await json("add", "warehouse");
+    const { token, previousUntil } = await json("rotate", "warehouse", "--keep-hours", "0");
+    expect([previousUntil, token === old]).toEqual([null, false]);
+    const { rows } = await pool.query("select previous_key_until <= now() as over from subscriptions");
+    expect(rows).toEqual([{ over: true }]);
+  });
+});
+
+describe("test", () => {
+  let server: Server;
+  let got: { headers: IncomingHttpHeaders; body: string } | undefined;
+  let status: number;
+
+  beforeEach(async () => {
+    status = 204;
+    got = undefined;
+    server = createServer(async (request, response) => {
+      got = { headers: request.headers, body: await text(request) };
+      response.writeHead(status).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    environment["WEBHOOKS_ALLOW_PRIVATE"] = "true";
+    const { port } = server.address() as AddressInfo;
+    await ops("add", "arrivals", "--url", `http://127.0.0.1:${port}/hook`, "--signature", "ed25519");
+  });
+  afterEach(() => server.close());
+
+  test("the subscriber gets a signed event that is about no booking, and its answer is shown", async () => {
+    const { exitCode, stdout } = await ops("test", "arrivals");
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^arrivals answered 204 after \d+ ms\.\n$/);
+    const { headers, body = "" } = got ?? {};
+    expect(JSON.parse(body)).toMatchObject({ specversion: "1.0", type: "booking.test" });
+    const { publicKey } = await json("show", "arrivals");
+    const x = Buffer.from(publicKey.slice("whpk_".length), "base64").toString("base64url");
+    const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
+    const signed = `${headers?.["webhook-id"]}.${headers?.["webhook-timestamp"]}.${body}`;
+    const [, signature = ""] = String(headers?.["webhook-signature"]).split("v1a,");
+    expect(verify(null, Buffer.from(signed), key, Buffer.from(signature, "base64"))).toBe(true);
+  });
+
+  test("an answer that is no success, and none at all, are failures", async () => {
+    status = 500;
+    expect(await ops("test", "arrivals")).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/did not take it/),
+    });
+    expect(await json("test", "arrivals")).toMatchObject({ status: 500, failure: "http-500" });
+    status = 410;
+    expect(await ops("test", "arrivals")).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/would pause it/),
+    });
+    server.close();
+    server.closeAllConnections();
+    expect(await json("test", "arrivals")).toMatchObject({ status: null, failure: "ECONNREFUSED" });
+  });
+
+  test("the process's rules hold here, too", async () => {
+    environment["WEBHOOKS_ALLOW_PRIVATE"] = "false";
+    expect(await ops("test", "arrivals")).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/\(not-https\)/),
+    });
+    expect(got).toBeUndefined();
+  });
+
+  test("a subscriber that pulls has nothing to be posted to", async () => {
+    await ops("add", "warehouse");
+    expect(await ops("test", "warehouse")).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/pulls/) });
+  });
+});
+
+test("what was posted since a time is posted again", async () => {
+  await ops("add", "arrivals", "--url", hook);
+  expect(await ops("replay", "arrivals", "--since", "1h")).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/Add --yes/),
+  });
+  expect(await ops("replay", "arrivals", "--since", "1h", "--yes")).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringMatching(/Nothing has/),
+  });
+  await pool.query(
+    `insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id, sequence)
+     select id, gen_random_uuid(), 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), id from generate_series(1, 3) as id`,
+  );
+  await pool.query("update feed_position set last_id = 3");
+  await pool.query("insert into feed_readers (name, last_id) values ('arrivals', 3)");
+  expect(await json("replay", "arrivals", "--since", "1h", "--yes")).toEqual({ changes: 3 });
+  expect((await pool.query("select last_id from feed_readers")).rows).toEqual([{ last_id: 0 }]);
+  await ops("add", "warehouse");
+  expect(await ops("replay", "warehouse", "--since", "1h", "--yes")).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringMatching(/pulls/),
+  });
+});
+
+test("a subscription's dead letters are listed and replayed", async () => {
+  await ops("add", "arrivals", "--url", hook);
+  expect(await ops("dead-letters", "arrivals")).toMatchObject({ exitCode: 0, stdout: "No dead letters.\n" });
+  await pool.query("insert into feed_readers (name, last_id) values ('arrivals', 3)");
+  await pool.query(`insert into feed_deliveries (reader, booking_id, change_id, died_at)
+    values ('arrivals', gen_random_uuid(), 2, now())`);
+  expect(await json("dead-letters", "arrivals")).toMatchObject([{ changeId: 2 }]);
+  expect(await json("dead-letters", "arrivals", "--replay", "2", "--yes")).toEqual({ replayed: 1 });
+});
+
+test("a subscription is removed once the process has let go of it", async () => {
+  await ops("add", "arrivals", "--url", hook);
+  await pool.query(`insert into feed_readers (name, active_id, active_until)
+    values ('arrivals', gen_random_uuid(), now() + interval '1 second')`);
+  const removing = ops("remove", "arrivals", "--yes");
+  expect(await removing).toMatchObject({ exitCode: 0, stdout: "Removed the subscription arrivals.\n" });
+  const { rows } = await pool.query("select name from subscriptions union all select name from feed_readers");
+  expect(rows).toEqual([]);
+});
+
+test.each([
+  ["show"],
+  ["test"],
+  ["pause"],
+  ["resume"],
+  ["rotate"],
+  ["remove", "--yes"],
+  ["replay", "--since", "1h", "--yes"],
+  ["dead-letters"],
+])("%s names no subscription that does not exist", async (command, ...more) => {
+  expect(await ops(command, "unknown", ...more)).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("There is no subscription unknown."),
+  });
+});

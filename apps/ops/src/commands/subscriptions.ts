@@ -1,0 +1,31 @@
+import type { Command } from "@commander-js/extra-typings";
+import type { Context } from "../context.ts";
+import { addDeadLettersCommand } from "./feed/dead-letters.ts";
+import { addAddCommand } from "./subscriptions/add.ts";
+import { requireSubscription } from "./subscriptions/find.ts";
+import { addListCommand } from "./subscriptions/list.ts";
+import { addPauseCommands } from "./subscriptions/pause.ts";
+import { addTestCommand } from "./subscriptions/post-test-event.ts";
+import { addRemoveCommand } from "./subscriptions/remove.ts";
+import { addReplayCommand } from "./subscriptions/replay.ts";
+import { addRotateCommand } from "./subscriptions/rotate.ts";
+import { addShowCommand } from "./subscriptions/show.ts";
+
+export function addSubscriptionsCommands(program: Command, context: Context): void {
+  const subscriptions = program
+    .command("subscriptions")
+    .summary("who gets changes by webhooks, or pulls them")
+    .description(
+      "Who gets changes of bookings by signed webhooks, or pulls them over HTTP. A secret or a token is shown once. " +
+        "Webhooks, the process that delivers, follows each change of these within a moment.",
+    );
+  addAddCommand(subscriptions, context);
+  addListCommand(subscriptions, context);
+  addShowCommand(subscriptions, context);
+  addTestCommand(subscriptions, context);
+  addPauseCommands(subscriptions, context);
+  addRotateCommand(subscriptions, context);
+  addReplayCommand(subscriptions, context);
+  addDeadLettersCommand(subscriptions, context, { what: "subscription", require: requireSubscription });
+  addRemoveCommand(subscriptions, context);
+}

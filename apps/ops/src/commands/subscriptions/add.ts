@@ -1,0 +1,133 @@
+import { existsSync } from "node:fs";
+import { insertSubscription, type Subscription } from "@booking-events/store";
+import { type Command, Option } from "@commander-js/extra-typings";
+import type { Context } from "../../context.ts";
+import { withDatabase } from "../../database.ts";
+import { partnersPath, requirePartner } from "../../partners-file.ts";
+import { defaultName, parseNote } from "../../terminal/arguments.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { printJson } from "../../terminal/print.ts";
+import { collectChanges, collectCountries, collectTexts, feedChanges, parseDays, parseName } from "./arguments.ts";
+import { explainUrlFault } from "./explain-url-fault.ts";
+import { loadSubscribers } from "./load-subscribers.ts";
+import { makeKeys } from "./make-keys.ts";
+import { readNetwork } from "./post-test-event.ts";
+import { nameKeys, printKeys } from "./print-keys.ts";
+
+export function addAddCommand(subscriptions: Command, context: Context): void {
+  subscriptions
+    .command("add")
+    .summary("add a subscription and show its secret or token, once")
+    .description(
+      "Add a subscription: with --url, changes are posted there, signed; without, the subscriber pulls them with a " +
+        "token. It begins with the next change. Filters decide of which bookings it begins to hear: it also hears " +
+        "when one of those is deleted, erased, or leaves the filter.",
+    )
+    .argument("<name>", "letters, digits, - and _", parseName)
+    .option("--url <url>", "where changes are posted to: https")
+    .option("--partner <id>", "only bookings of this partner; may be repeated", collectTexts)
+    .option("--change <change>", `only these changes: ${feedChanges.join(", ")}; may be repeated`, collectChanges)
+    .option("--country <code>", "only bookings with this destination, such as GB; may be repeated", collectCountries)
+    .option("--arrival-from-days <days>", "only arrivals from so many days after the change, in UTC", parseDays)
+    .option("--arrival-to-days <days>", "only arrivals up to so many days after it", parseDays)
+    .addOption(
+      new Option(
+        "--mode <mode>",
+        "latest: after a failure, only the newest change of a booking is posted; every: each (default: latest)",
+      ).choices(["latest", "every"] as const),
+    )
+    .addOption(
+      new Option("--payload <payload>", "thin: ids and names of changed fields; full: the booking, too")
+        .choices(["thin", "full"] as const)
+        .default("thin" as const),
+    )
+    .addOption(
+      new Option("--signature <kind>", "hmac: with a secret; ed25519: with a public key (default: hmac)").choices([
+        "hmac",
+        "ed25519",
+      ] as const),
+    )
+    .option("--by <name>", "who adds it; recorded", parseNote, defaultName())
+    .option("--json", "print one JSON object: name, and secret, publicKey (ed25519) or token (without --url)")
+    .addHelpText(
+      "after",
+      `
+Environment:
+  WEBHOOKS_ALLOW_PRIVATE  true: http and private addresses are allowed, as for webhooks
+  WEBHOOKS_PROXY_URL      as for webhooks: a proxy decides about addresses
+
+Examples:
+  $ npm run ops -- subscriptions add arrivals --url https://arrivals.example.com/hook --payload full
+  $ npm run ops -- subscriptions add transfers --url https://example.com/hook --country GB --arrival-from-days 0 --arrival-to-days 14
+  $ npm run -s ops -- subscriptions add warehouse --payload full --json | jq -r .token`,
+    )
+    .action((name, options) => addSubscription(context, name, options));
+}
+
+interface AddOptions {
+  url?: string | undefined;
+  partner?: string[] | undefined;
+  change?: Subscription["changes"] | undefined;
+  country?: string[] | undefined;
+  arrivalFromDays?: number | undefined;
+  arrivalToDays?: number | undefined;
+  mode?: "latest" | "every" | undefined;
+  payload: "thin" | "full";
+  signature?: "hmac" | "ed25519" | undefined;
+  by: string;
+  json?: true | undefined;
+}
+
+async function addSubscription(context: Context, name: string, options: AddOptions): Promise<void> {
+  const { url = null, partner = null, change = null, country = null, payload, by, json } = options;
+  const { arrivalFromDays = null, arrivalToDays = null } = options;
+  await requirePossible(context, options);
+  const signature = url === null ? null : (options.signature ?? "hmac");
+  const keys = await makeKeys(signature);
+  const result = await withDatabase(context, (pool) =>
+    insertSubscription(pool, {
+      name,
+      url,
+      mode: url === null ? null : (options.mode ?? "latest"),
+      payload,
+      partners: partner,
+      changes: change,
+      countries: country,
+      arrivalFromDays,
+      arrivalToDays,
+      signature,
+      ...keys.stored,
+      createdBy: by,
+    }),
+  );
+  if (result === "taken")
+    throw new CommandFailure(
+      `The name ${name} is taken by a subscription or another reader of the feed. Choose another one. List all: ` +
+        "npm run ops -- feed list",
+    );
+  if (json) printJson(context.stdout, { name, ...keys.shown });
+  else printKeys(context, `Added the subscription ${name} with this ${nameKeys(keys)}:`, keys);
+}
+
+/** @throws CommandFailure if the process would refuse the subscription, or it would never get anything */
+async function requirePossible(context: Context, options: AddOptions): Promise<void> {
+  const { url, mode, signature, arrivalFromDays, arrivalToDays } = options;
+  if (url === undefined && (mode !== undefined || signature !== undefined))
+    throw wrongUsage("--mode and --signature are for posts, and need --url.");
+  if ((arrivalFromDays === undefined) !== (arrivalToDays === undefined))
+    throw wrongUsage("Give both --arrival-from-days and --arrival-to-days, or neither.");
+  if (arrivalFromDays !== undefined && arrivalToDays !== undefined && arrivalFromDays > arrivalToDays)
+    throw wrongUsage("--arrival-from-days is after --arrival-to-days.");
+  if (url !== undefined) await requirePublicUrl(context, url);
+  if (existsSync(partnersPath(context))) for (const id of options.partner ?? []) requirePartner(context, id);
+}
+
+async function requirePublicUrl(context: Context, url: string): Promise<void> {
+  const { findUrlFault } = await loadSubscribers();
+  const fault = findUrlFault(url, readNetwork(context));
+  if (fault !== undefined) throw new CommandFailure(explainUrlFault(fault));
+}
+
+function wrongUsage(message: string): CommandFailure {
+  return new CommandFailure(message, { exitCode: 2 });
+}

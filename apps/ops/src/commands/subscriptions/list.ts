@@ -1,0 +1,65 @@
+import {
+  type FeedReader,
+  listFeedReaders,
+  listSubscriptions,
+  type Queryable,
+  type Subscription,
+} from "@booking-events/store";
+import type { Command } from "@commander-js/extra-typings";
+import type { Context } from "../../context.ts";
+import { readDatabase } from "../../database.ts";
+import type { Column } from "../../terminal/format-table.ts";
+import { printRows } from "../../terminal/print.ts";
+import { describeBehind, describeReaderState, maxReaders, toProgress } from "../feed/describe-reader.ts";
+
+export function addListCommand(subscriptions: Command, context: Context): void {
+  subscriptions
+    .command("list")
+    .summary("list subscriptions, and how far each is behind")
+    .description("List subscriptions, and how far each is behind. Shows no key and no token.")
+    .option(
+      "--json",
+      "print a JSON array: name, url, mode, payload, partners, changes, countries, arrivalFromDays, arrivalToDays, " +
+        "fromId, signature, previousKeyUntil, pausedAt, pauseReason, pausedBy, createdAt, createdBy, updatedAt, " +
+        "lagChanges, lagMs, parked, dead, breakerOpenedAt, failingSince",
+    )
+    .action(async ({ json }) => {
+      const rows = await readDatabase(context, listWithReaders);
+      if (json) {
+        const shown = rows.map(({ subscription, reader }) => ({ ...subscription, ...toProgress(reader) }));
+        printRows(context.stdout, [], shown, { json, none: "" });
+      } else printRows(context.stdout, columns, rows, { json, none: "There are no subscriptions." });
+    });
+}
+
+export interface SubscriptionRow {
+  subscription: Subscription;
+  /** Undefined: it has not begun. */
+  reader: FeedReader | undefined;
+}
+
+async function listWithReaders(client: Queryable): Promise<SubscriptionRow[]> {
+  const subscriptions = await listSubscriptions(client);
+  const readers = new Map((await listFeedReaders(client, maxReaders)).map((reader) => [reader.name, reader]));
+  return subscriptions.map((subscription) => ({ subscription, reader: readers.get(subscription.name) }));
+}
+
+const columns: Column<SubscriptionRow>[] = [
+  { header: "SUBSCRIPTION", value: ({ subscription: { name } }) => name },
+  { header: "URL", value: ({ subscription: { url } }) => (url === null ? "(pulls)" : withoutQuery(url)) },
+  { header: "STATE", value: describeState },
+  { header: "BEHIND", value: ({ reader }) => (reader === undefined ? "" : describeBehind(reader)) },
+  { header: "PARKED", value: ({ reader }) => String(reader?.parked ?? 0) },
+  { header: "DEAD", value: ({ reader }) => String(reader?.dead ?? 0) },
+];
+
+/** A query may hold a password of the subscriber's. */
+export function withoutQuery(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}
+
+export function describeState({ subscription, reader }: SubscriptionRow): string {
+  if (subscription.pausedAt !== null) return "paused";
+  return reader === undefined ? "has not begun" : describeReaderState(reader);
+}

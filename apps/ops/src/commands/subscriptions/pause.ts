@@ -1,0 +1,43 @@
+import { inTransaction, pauseSubscription, resumeSubscription } from "@booking-events/store";
+import type { Command } from "@commander-js/extra-typings";
+import type { Context } from "../../context.ts";
+import { withDatabase } from "../../database.ts";
+import { defaultName, parseNote } from "../../terminal/arguments.ts";
+import { printLine } from "../../terminal/print.ts";
+import { requireSubscription } from "./find.ts";
+
+export function addPauseCommands(subscriptions: Command, context: Context): void {
+  subscriptions
+    .command("pause")
+    .summary("deliver nothing to a subscription until it is resumed")
+    .description(
+      "Deliver nothing to a subscription until it is resumed. It keeps its place. A subscriber that pulls is refused " +
+        "meanwhile.",
+    )
+    .argument("<name>", "the subscription's name")
+    .option("--reason <text>", "why; recorded", parseNote)
+    .option("--by <name>", "who pauses it; recorded", parseNote, defaultName())
+    .action(async (name, { reason = null, by }) => {
+      const isDone = await withDatabase(context, async (pool) => {
+        await requireSubscription(pool, name);
+        return pauseSubscription(pool, name, { reason, by });
+      });
+      const was = isDone ? "is now" : "was already";
+      printLine(context.stdout, `The subscription ${name} ${was} paused.`);
+    });
+  subscriptions
+    .command("resume")
+    .summary("deliver to a paused subscription again")
+    .description("Deliver to a paused subscription again, from where it was.")
+    .argument("<name>", "the subscription's name")
+    .action(async (name) => {
+      const isDone = await withDatabase(context, async (pool) => {
+        await requireSubscription(pool, name);
+        return inTransaction(pool, (client) => resumeSubscription(client, name));
+      });
+      printLine(
+        context.stdout,
+        isDone ? `The subscription ${name} is delivered to again.` : `The subscription ${name} was not paused.`,
+      );
+    });
+}

@@ -1,0 +1,43 @@
+import { inTransaction, replayFeedSince } from "@booking-events/store";
+import type { Command } from "@commander-js/extra-typings";
+import type { Context } from "../../context.ts";
+import { readDatabase, withDatabase } from "../../database.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
+import { confirm } from "../../terminal/confirm.ts";
+import { describeCount } from "../../terminal/describe.ts";
+import { parsePast } from "../../terminal/duration.ts";
+import { printJson, printLine, toSeconds } from "../../terminal/print.ts";
+import { requireSubscription } from "./find.ts";
+
+export function addReplayCommand(subscriptions: Command, context: Context): void {
+  subscriptions
+    .command("replay")
+    .summary("post all changes since a time again")
+    .description(
+      "Post all changes since a time again, and those of the five minutes before: for a subscriber that has lost " +
+        "what it had taken. Each has the same webhook-id as before.",
+    )
+    .argument("<name>", "the subscription's name")
+    .requiredOption("--since <time>", "since when, such as 2026-11-20T12:00:00Z or 1h (ago)", (text) =>
+      parsePast(text, context.now()),
+    )
+    .option("--yes", "don't ask for confirmation")
+    .option("--json", "print one JSON object: changes")
+    .action(async (name, { since, yes, json }) => {
+      const { url } = await readDatabase(context, (client) => requireSubscription(client, name));
+      if (url === null)
+        throw new CommandFailure(`The subscriber of ${name} pulls: it asks for what it wants again, by after.`);
+      await confirm(context, `Post all changes since ${toSeconds(since)} to ${name} again`, yes);
+      const changes = await withDatabase(context, (pool) =>
+        inTransaction(pool, (client) => replayFeedSince(client, name, since)),
+      );
+      if (changes === undefined)
+        throw new CommandFailure(`Nothing has been posted to ${name} yet. Check that the process webhooks runs.`);
+      if (json) printJson(context.stdout, { changes });
+      else
+        printLine(
+          context.stdout,
+          `${describeCount(changes, "change")} since then ${changes === 1 ? "is" : "are"} posted again.`,
+        );
+    });
+}

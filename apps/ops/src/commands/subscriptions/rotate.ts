@@ -1,0 +1,50 @@
+import { rotateKeys } from "@booking-events/store";
+import { type Command, Option } from "@commander-js/extra-typings";
+import type { Context } from "../../context.ts";
+import { withDatabase } from "../../database.ts";
+import { printJson, printLine, toSeconds } from "../../terminal/print.ts";
+import { parseKeepHours } from "./arguments.ts";
+import { requireSubscription, unknownSubscription } from "./find.ts";
+import { makeKeys } from "./make-keys.ts";
+import { nameKeys, printKeys } from "./print-keys.ts";
+
+const defaultKeepHours = 24;
+
+export function addRotateCommand(subscriptions: Command, context: Context): void {
+  subscriptions
+    .command("rotate")
+    .summary("give a subscription a new secret or token; the old one stays in use for a while")
+    .description(
+      "Give a subscription a new secret, key or token, and show it once. Meanwhile each post has a signature by the " +
+        "old key, too, or the old token is valid, so the subscriber can switch without an interruption.",
+    )
+    .argument("<name>", "the subscription's name")
+    .addOption(
+      new Option("--keep-hours <hours>", "how long the old one stays in use; 0 if it leaked")
+        .argParser(parseKeepHours)
+        .default(defaultKeepHours),
+    )
+    .option("--json", "print one JSON object: name, secret, publicKey or token, previousUntil")
+    .action(async (name, { keepHours, json }) => {
+      const { keys, until } = await withDatabase(context, async (pool) => {
+        const { signature } = await requireSubscription(pool, name);
+        const made = await makeKeys(signature);
+        return { keys: made, until: await rotateKeys(pool, { name, ...made.stored, keepHours }) };
+      });
+      if (until === undefined) throw unknownSubscription(name);
+      const previousUntil = keepHours === 0 ? null : until;
+      if (json) {
+        printJson(context.stdout, { name, ...keys.shown, previousUntil });
+        return;
+      }
+      const what = nameKeys(keys);
+      printKeys(context, `The subscription ${name} has this new ${what}:`, keys);
+      printLine(context.stdout);
+      printLine(
+        context.stdout,
+        previousUntil === null
+          ? `The old ${what} is no longer in use.`
+          : `The old ${what} stays in use until ${toSeconds(previousUntil)}.`,
+      );
+    });
+}

@@ -1,0 +1,67 @@
+import { listFeedReaders, readSigningKeys, type Subscription } from "@booking-events/store";
+import type { Command } from "@commander-js/extra-typings";
+import type { Context } from "../../context.ts";
+import { readDatabase } from "../../database.ts";
+import { printFields, printHeading, printJson, toSeconds } from "../../terminal/print.ts";
+import { describeBehind, maxReaders, toProgress } from "../feed/describe-reader.ts";
+import { requireSubscription } from "./find.ts";
+import { describeState, type SubscriptionRow } from "./list.ts";
+import { loadSubscribers } from "./load-subscribers.ts";
+
+export function addShowCommand(subscriptions: Command, context: Context): void {
+  subscriptions
+    .command("show")
+    .summary("show one subscription")
+    .description("Show one subscription: what it gets, how far it is, and, of ed25519, its public key.")
+    .argument("<name>", "the subscription's name")
+    .option("--json", "print one JSON object: as list, and publicKey")
+    .action(async (name, { json }) => {
+      const row = await readDatabase(context, async (client) => {
+        const subscription = await requireSubscription(client, name);
+        const isPublic = subscription.signature === "ed25519";
+        const keys = isPublic ? await readSigningKeys(client, name) : undefined;
+        const readers = await listFeedReaders(client, maxReaders);
+        return {
+          subscription,
+          publicKey: keys === undefined ? null : (await loadSubscribers()).publicKeyOf(keys.signingKey),
+          reader: readers.find((reader) => reader.name === name),
+        };
+      });
+      const { subscription, publicKey, reader } = row;
+      if (json) {
+        printJson(context.stdout, { ...subscription, publicKey, ...toProgress(reader) });
+        return;
+      }
+      printHeading(context.stdout, name);
+      printFields(context.stdout, describeFields(row));
+    });
+}
+
+function describeFields(row: SubscriptionRow & { publicKey: string | null }): [string, string | null][] {
+  const { subscription, reader, publicKey } = row;
+  const { url, mode, payload, signature, previousKeyUntil, pausedAt, pausedBy, pauseReason } = subscription;
+  const why = pauseReason === null ? "" : `: ${pauseReason}`;
+  return [
+    ["URL", url],
+    ["Delivery", mode === null ? `${payload}, pulled with a token` : `${payload}, ${mode}, signed by ${signature}`],
+    ["Public key", publicKey],
+    ["Old key", previousKeyUntil && `in use until ${toSeconds(previousKeyUntil)}`],
+    ["Filter", describeFilter(subscription)],
+    ["State", describeState(row)],
+    ["Paused", pausedAt && `${toSeconds(pausedAt)} by ${pausedBy}${why}`],
+    ["Behind", reader === undefined ? null : describeBehind(reader)],
+    ["Parked", reader === undefined ? null : String(reader.parked)],
+    ["Dead letters", reader === undefined ? null : String(reader.dead)],
+    ["Added", `${toSeconds(subscription.createdAt)} by ${subscription.createdBy}, after change ${subscription.fromId}`],
+  ];
+}
+
+function describeFilter({ partners, changes, countries, arrivalFromDays, arrivalToDays }: Subscription): string {
+  const parts = [
+    ...(partners === null ? [] : [`partners ${partners.join(", ")}`]),
+    ...(changes === null ? [] : [`changes ${changes.join(", ")}`]),
+    ...(countries === null ? [] : [`destinations ${countries.join(", ")}`]),
+    ...(arrivalFromDays === null ? [] : [`arrivals from ${arrivalFromDays} to ${arrivalToDays} days after`]),
+  ];
+  return parts.length === 0 ? "none: all bookings" : parts.join("; ");
+}
