@@ -122,10 +122,10 @@ async function attempt<Result>(
 
 /** Work that never settles would otherwise keep its change, and all later ones, without an error. */
 function unlessIdleTooLong<Result>(client: FeedClient, work: () => Promise<Result>): Promise<Result> {
-  const { promise, resolve, reject } = Promise.withResolvers<Result>();
-  client.onIdleTooLong = () => reject(new Error("The work took too long."));
-  (async () => work())().then(resolve, reject);
-  return promise.finally(() => {
+  const tooLong = new Promise<never>((_, reject) => {
+    client.onIdleTooLong = () => reject(new Error("The work took too long."));
+  });
+  return Promise.race([tooLong, (async () => work())()]).finally(() => {
     client.onIdleTooLong = undefined;
   });
 }

@@ -24,11 +24,10 @@ export class ServerClient extends pg.Client {
   }
 
   override connect = ((callback?: (error: Error | null) => void) => {
-    if (callback === undefined) {
-      const { promise, resolve, reject } = Promise.withResolvers<this>();
-      this.connect((error: Error | null) => (error ? reject(error) : resolve(this)));
-      return promise;
-    }
+    if (callback === undefined)
+      return new Promise<this>((resolve, reject) => {
+        this.connect((error: Error | null) => (error ? reject(error) : resolve(this)));
+      });
     if (!this.#servers.mustTakeWrites) return super.connect(callback);
     chooseServer(this.#servers.urls, this.#limitMs).then((address) => {
       Object.assign(this, address);
