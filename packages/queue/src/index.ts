@@ -16,6 +16,7 @@ export { type WorkerIdentity, workerHeartbeatIntervalMs } from "./look/worker-re
 export { changeQueue, readQueueRecord } from "./operate/change-queue.ts";
 export { examineRedis, type RedisExamination } from "./operate/examine-redis.ts";
 export { findQueuedEvents, type QueuedEvent, type QueueSearch } from "./operate/find-queued-events.ts";
+export { findSentinelProblems } from "./operate/find-sentinel-problems.ts";
 export { openQueuedEvents, type QueuedEvents } from "./operate/queued-events.ts";
 export { type QueueStatus, readQueueStatus } from "./operate/read-queue-status.ts";
 export { readRedisTimes } from "./operate/read-redis-times.ts";

@@ -10,7 +10,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { runOps } from "../testing/run-ops.ts";
 import type { Check } from "./doctor/check.ts";
-import { checkOvercommit, hasSpace } from "./doctor/check-host.ts";
+import { checkEncryption, checkOvercommit, hasSpace } from "./doctor/check-host.ts";
 import { checkRedis } from "./doctor/check-redis.ts";
 
 let folder: string;
@@ -260,6 +260,16 @@ test.each([
   const stateOf = (name: string) => checks.find((check) => check.name === name)?.state;
   expect(stateOf("Replicas confirm each event")).toBe(confirmed);
   expect(stateOf("Redis demands as many replicas as must confirm")).toBe(fits);
+});
+
+test.each([
+  ["redis://redis.example.com", "problem"],
+  ["redis://172.15.0.1", "problem"],
+  ["redis://172.31.254.21", "unknown"],
+  ["redis://sentinel-1", "unknown"],
+  ["redis://127.0.0.1", "ok"],
+])("a connection to %s without TLS is judged by who may read it", (url, state) => {
+  expect(checkEncryption("Redis", new URL(url), false, "").state).toBe(state);
 });
 
 test.each([

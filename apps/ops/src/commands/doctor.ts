@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { examineRedis, forEachShard, readQueueRecord, valuesOf } from "@booking-events/queue";
+import { examineRedis, findSentinelProblems, forEachShard, readQueueRecord, valuesOf } from "@booking-events/queue";
 import { splitHosts } from "@booking-events/runtime";
 import { examineDatabase } from "@booking-events/store";
 import type { Command } from "@commander-js/extra-typings";
@@ -14,7 +14,7 @@ import { printable } from "../terminal/printable.ts";
 import { type Check, problem } from "./doctor/check.ts";
 import { checkDatabase } from "./doctor/check-database.ts";
 import { checkFiles } from "./doctor/check-files.ts";
-import { checkRedis } from "./doctor/check-redis.ts";
+import { checkRedis, checkSentinels } from "./doctor/check-redis.ts";
 import { joinShards } from "./doctor/join-shards.ts";
 
 export function addDoctorCommand(program: Command, context: Context): void {
@@ -48,7 +48,11 @@ async function examineRedisServer({ environment }: Context): Promise<Check[]> {
       (error) => describeRedisError(error, settings.redisServers),
     ),
   );
-  return joinShards(await Promise.all(checks), examinations);
+  const { redisServers } = settings;
+  return [
+    ...joinShards(await Promise.all(checks), examinations),
+    ...checkSentinels(redisServers, await findSentinelProblems(redisServers)),
+  ];
 }
 
 async function examineDatabaseServer({ environment }: Context): Promise<Check[]> {

@@ -11,9 +11,10 @@ export function isLoopback({ hostname }: URL): boolean {
   return hostname === "" || hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);
 }
 
-/** A name without a dot is one of a private network, such as that of Compose or Kubernetes. */
-export function isServiceName({ hostname }: URL): boolean {
-  return !hostname.includes(".") && !hostname.includes(":");
+/** A name without a dot is one of a private network, such as that of Compose or Kubernetes, and so are some addresses. */
+export function isInPrivateNetwork({ hostname }: URL): boolean {
+  const isName = !hostname.includes(".") && !hostname.includes(":");
+  return isName || /^(10|192\.168|172\.(1[6-9]|2\d|3[01]))\.[\d.]+$/.test(hostname);
 }
 
 export function checkEncryption(server: string, url: URL, isEncrypted: boolean, remedy: string): Check {
@@ -23,7 +24,7 @@ export function checkEncryption(server: string, url: URL, isEncrypted: boolean, 
   };
   if (isEncrypted) return ok(subject, "TLS");
   if (isLoopback(url)) return ok(subject, "it stays on this host");
-  if (isServiceName(url)) return unknown(subject, `no; only the network protects ${url.hostname}`, remedy);
+  if (isInPrivateNetwork(url)) return unknown(subject, `no; only the network protects ${url.hostname}`, remedy);
   return problem(subject, "no", remedy);
 }
 

@@ -1,7 +1,7 @@
 import type { RedisExamination } from "@booking-events/queue";
 import { listUrls, type RedisServers } from "@booking-events/runtime";
 import { type Check, ok, problem, unknown } from "./check.ts";
-import { checkClock, checkDisk, checkEncryption, checkOvercommit, isLoopback, isServiceName } from "./check-host.ts";
+import { checkClock, checkDisk, checkEncryption, checkOvercommit, isLoopback, isInPrivateNetwork } from "./check-host.ts";
 
 interface Wanted {
   redisServers: RedisServers;
@@ -79,6 +79,17 @@ function checkReplicas(
       ? ok(fits, `min-replicas-to-write is ${minReplicasToWrite}`)
       : problem(fits, `min-replicas-to-write is ${minReplicasToWrite}, but ${replicasToConfirm} must confirm`, remedy);
   }
+}
+
+export function checkSentinels(servers: RedisServers, problems: string[]): Check[] {
+  if (typeof servers === "string" || "cluster" in servers) return [];
+  const subject = { name: "Sentinels can replace the primary", why: "Otherwise its failure is an outage." };
+  const [sentence] = problems;
+  return [
+    sentence === undefined
+      ? ok(subject, "most of them see each other")
+      : problem(subject, sentence, "Start those that are missing, and look at their logs."),
+  ];
 }
 
 function checkCoverage({ requiresFullCoverage }: RedisExamination, redisCli: string): Check[] {
@@ -159,6 +170,6 @@ function checkPassword(url: URL, servers: RedisServers): Check {
   const remedy = `Include deploy/redis-users.conf in redis.conf, and name the user in ${user}.`;
   if (password) return ok(subject, `${variable} has one`);
   if (isLoopback(url)) return ok(subject, "only this host reaches it");
-  if (isServiceName(url)) return unknown(subject, `none; only the network protects ${url.hostname}`, remedy);
+  if (isInPrivateNetwork(url)) return unknown(subject, `none; only the network protects ${url.hostname}`, remedy);
   return problem(subject, "none", remedy);
 }

@@ -29,6 +29,7 @@ export function findConcerns(status: Status): string[] {
   return [
     ...findMismatch(status),
     ...("problem" in queue ? [queue.problem] : findQueueConcerns(queue.value, status.at)),
+    ...status.sentinelProblems,
     ...("problem" in database ? [database.problem] : findDatabaseConcerns(database.value, status)),
     ...findClockConcerns(status),
     ...status.quotas.flatMap(describeQuotaConcern),

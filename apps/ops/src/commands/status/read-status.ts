@@ -1,5 +1,5 @@
 import { type Partner, PartnersError, readPartnersFile } from "@booking-events/partners";
-import { type QueueStatus, readBytesToday, readQueueStatus } from "@booking-events/queue";
+import { findSentinelProblems, type QueueStatus, readBytesToday, readQueueStatus } from "@booking-events/queue";
 import { type DatabaseStatus, readDatabaseStatus } from "@booking-events/store";
 import type { Context } from "../../context.ts";
 import { describeDatabaseError, readDatabaseSettings } from "../../database.ts";
@@ -13,6 +13,8 @@ export type Reading<Value> = { value: Value } | { problem: string };
 export interface Status {
   at: Date;
   queue: Reading<QueueStatus>;
+  /** Why the sentinels could not replace Redis' primary. Empty: they could, or there are none. */
+  sentinelProblems: string[];
   database: Reading<DatabaseStatus>;
   /**
    * When each partner was last heard of: an accepted event, or a request with a valid secret. Null: unknown, because Redis
@@ -31,14 +33,16 @@ export async function readStatus(context: Context): Promise<Status> {
   const redis = readRedisSettings(context.environment);
   const databaseSettings = readDatabaseSettings(context.environment);
   const partners = readPartnersIfPossible(context);
-  const [queue, database, quotas] = await Promise.all([
+  const [queue, sentinelProblems, database, quotas] = await Promise.all([
     read(readQueueStatus(redis), (error) => describeRedisError(error, redis.redisServers)),
+    findSentinelProblems(redis.redisServers),
     read(readDatabaseStatus(databaseSettings, at), (error) => describeDatabaseError(error, databaseSettings)),
     readQuotas(redis, partners ?? []),
   ]);
   return {
     at,
     queue,
+    sentinelProblems,
     database,
     lastHeardOf: findLastHeardOf(queue, database),
     enabledPartners: partners && new Set(partners.filter(({ enabled }) => enabled).map(({ id }) => id)),
