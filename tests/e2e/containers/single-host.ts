@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { waitFor } from "@booking-events/harness/wait-for";
+import type { Container, Deployment } from "./deployment.ts";
+import { Sender } from "./sender.ts";
+import type { Step } from "./step.ts";
+
+const files = "docker-compose.yml:host.yml";
+const port = { caddy: 443 };
+/** Beyond this, Docker kills. */
+const killed = 137;
+/** Each runs one command. */
+const ends = new Set(["folders", "migrate", "tls-needs-site-address"]);
+
+/** docker-compose.yml with all profiles: starts, scales, updates, is killed, and stops. */
+export async function trySingleHost(deployment: Deployment, step: Step): Promise<void> {
+  await deployment.set({ COMPOSE_FILE: files, COMPOSE_PROFILES: "tls,observability,backup", WORKERS: "1" });
+  await step("the profile tls without an address ends with a sentence", () => startWithoutAddress(deployment));
+  await deployment.set({ SITE_ADDRESS: "localhost" });
+  let secret = "";
+  await step("the first partner, before anything runs", async () => {
+    secret = await deployment.addPartner("check");
+  });
+  await step("up with all profiles", () => deployment.compose("up", "--detach", "--wait"));
+  const address = await deployment.address("caddy", port.caddy);
+  const sender = new Sender(`https://localhost:${address.split(":").at(-1)}`, secret, 20);
+  try {
+    await step("more workers", () => scale(deployment, 3));
+    await step("one ingest after the other, then the rest: no request fails", () => update(deployment, sender));
+    await step("kill -9 of each process: it comes back", () => killEach(deployment));
+    await waitFor(() => sender.answers.at(-1)?.status === 200, { timeoutMs: 60_000 });
+  } finally {
+    await sender.stop();
+  }
+  await step("every accepted event was applied", () => allApplied(deployment, sender.accepted));
+  await step("there is a backup", () =>
+    deployment.compose("exec", "--no-TTY", "backup", "sh", "-c", "ls /backups/*.dump"),
+  );
+  await step("logs have no secret", () => readLogs(deployment, secret));
+  await step("all stop in time, and by themselves", () => stopAll(deployment));
+}
+
+async function startWithoutAddress(deployment: Deployment): Promise<void> {
+  await assert.rejects(
+    deployment.compose("up", "--detach"),
+    /"tls-needs-site-address" didn't complete successfully|tls-needs-site-address.* exited \(1\)/,
+  );
+}
+
+async function scale(deployment: Deployment, workers: number): Promise<void> {
+  await deployment.set({ WORKERS: String(workers) });
+  await deployment.compose("up", "--detach", "--wait");
+  const running = (await deployment.containers()).filter(({ service }) => service === "worker");
+  assert.equal(running.length, workers);
+}
+
+/** In the order of docs/operations/change.md, of the same release: what counts is that each container is replaced. */
+async function update(deployment: Deployment, sender: Sender): Promise<string> {
+  const first = sender.answers.length;
+  const replace = (...services: string[]) =>
+    deployment.compose("up", "--detach", "--wait", "--no-deps", "--force-recreate", ...services);
+  await deployment.compose("run", "--rm", "--no-TTY", "migrate");
+  for (const service of ["ingest", "ingest-2", "lookup", "worker"]) await replace(service);
+  await waitFor(() => sender.answers.length >= first + 500, { timeoutMs: 60_000 });
+  const failed = sender.answers.slice(first).filter(({ status }) => status !== 200);
+  const codes = Map.groupBy(failed, ({ status, body }) => `${status} ${body}`);
+  assert.deepEqual(
+    Array.from(codes, ([answer, { length }]) => [answer, length]),
+    [],
+  );
+  return `0 of ${sender.answers.length - first} failed`;
+}
+
+async function killEach(deployment: Deployment): Promise<void> {
+  const running = (await deployment.containers()).filter(({ isRunning }) => isRunning);
+  for (const container of running) {
+    await deployment.killProcess(container);
+    await waitFor(() => wasRestarted(deployment, container), { timeoutMs: 60_000, intervalMs: 500 });
+    await deployment.untilHealthy(container.service);
+  }
+}
+
+async function wasRestarted(deployment: Deployment, { id, startedAt }: Container): Promise<boolean> {
+  const now = (await deployment.containers()).find((container) => container.id === id);
+  return now?.isRunning === true && now.startedAt !== startedAt;
+}
+
+/** What was answered with 200 must be in the log of events. */
+export async function allApplied(deployment: Deployment, accepted: string[], postgres = "postgres"): Promise<string> {
+  assert(accepted.length > 100, `only ${accepted.length} events were accepted`);
+  await waitFor(
+    async () => {
+      const applied = new Set(await deployment.query("select id from booking_events", postgres));
+      const missing = accepted.filter((id) => !applied.has(id));
+      if (missing.length > 0) throw new Error(`${missing.length} of ${accepted.length} events are not applied`);
+    },
+    { timeoutMs: 120_000, intervalMs: 1_000 },
+  );
+  return `${accepted.length} of ${accepted.length}`;
+}
+
+async function readLogs(deployment: Deployment, secret: string): Promise<void> {
+  const logs = await deployment.compose("logs", "--no-color", "--no-log-prefix");
+  assert(logs.includes('"outcome":"accepted"'), "ingest logs accepted events");
+  assert(!logs.includes(secret), "a log has the secret");
+}
+
+async function stopAll(deployment: Deployment): Promise<void> {
+  await deployment.compose("stop");
+  for (const { service, exitCode } of await deployment.containers())
+    if (!ends.has(service)) assert.notEqual(exitCode, killed, `${service} was killed`);
+}
