@@ -10,6 +10,7 @@ import type { RedisServers } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createProducer } from "../add/producer.ts";
 import { queueName } from "../events/queue-name.ts";
+import { findSentinelProblems } from "../operate/find-sentinel-problems.ts";
 import { openQueuedEvents } from "../operate/queued-events.ts";
 import { anEvent, longEnough, postAndConsume, untilServedAgain } from "../testing/post-and-consume.ts";
 
@@ -156,6 +157,7 @@ describe("behind sentinels", { timeout: 90_000 }, () => {
   // The last test: for 30 s after a freeze, a sentinel replaces no primary.
   test("events are refused while most sentinels are gone, and an operator is told why", async () => {
     const running = await run();
+    expect(await findSentinelProblems(knownToSentinels())).toEqual([]);
     const gone = servers.sentinels.slice(0, 2);
     for (const { server } of gone) server.kill("SIGSTOP");
     try {
@@ -167,6 +169,11 @@ describe("behind sentinels", { timeout: 90_000 }, () => {
       const before = running.accepted.size;
       await expect(running.producer.enqueue(anEvent())).rejects.toThrow("could not be queued");
       expect(running.accepted.size).toBe(before);
+      expect(await findSentinelProblems(knownToSentinels())).toEqual([
+        expect.stringMatching(
+          /^Too few sentinels could replace Redis' primary.*: \S+ does not answer; \S+ does not answer; /,
+        ),
+      ]);
     } finally {
       for (const { server } of gone) server.kill("SIGCONT");
     }

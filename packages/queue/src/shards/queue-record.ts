@@ -83,6 +83,6 @@ export function describeOtherDatabase(recorded: string, { id, isEmpty }: { id: s
   return (
     `The queue has fed the database ${recorded}, but DATABASE_URL leads to ${isEmpty ? "an empty one" : "another one"}, ` +
     `${id}: correct DATABASE_URL, PostgreSQL's volume or QUEUE_PREFIX, or let the queue feed this database from now on: ` +
-    "npm run ops -- queue attach"
+    "ops queue attach"
   );
 }
