@@ -44,7 +44,7 @@ grant select (key, fingerprint) on digest_key to booking_events_lookup;
 grant select (event_id, partner, error_code, resolution, resolved_at, replayed_at, failed_at) on dead_letters
   to booking_events_lookup;
 
--- pnpm ops shows everything, marks dead letters, erases guests, and repairs bookings and their columns.
+-- ops shows everything, marks dead letters, erases guests, and repairs bookings and their columns.
 grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_readers,
   feed_deliveries, log_retention, schema_migrations to booking_events_ops;
 grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, envelope, reference, error)

@@ -332,7 +332,7 @@ test("a worker that finds a migration missing says so and waits for the owner to
   const worker = await own.start("worker", { environment: environmentOf("worker"), isReady: false });
   await waitFor(async () =>
     expect((await worker.readiness()).body.problems?.join()).toMatch(
-      /42501.*Run as the owner of the tables: npm run ops -- migrate --grant/,
+      /42501.*Run as the owner of the tables: ops migrate --grant/,
     ),
   );
   await waitFor(() => expect(worker.output()).toContain("are not of this release, or are not granted"));

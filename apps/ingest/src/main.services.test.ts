@@ -240,7 +240,7 @@ test("a change to the partners file applies without a restart; an invalid one is
 test("without a partners file ingest starts, refuses events with 503, and recovers when there is one", async () => {
   const path = join(folder, "later.json");
   const main = await start({ PARTNERS_FILE: path });
-  const problems = [expect.stringMatching(/cannot be read \(ENOENT\).*npm run ops -- partners add/)];
+  const problems = [expect.stringMatching(/cannot be read \(ENOENT\).*ops partners add/)];
   expect(await main.readiness()).toEqual({ status: 503, body: { ready: false, problems } });
   // Without partners, no secret can be verified.
   for (const secret of [acmeSecret, "unknown"]) {

@@ -127,7 +127,7 @@ function describeSqlState(code: string, message: string, { where, schema }: { wh
       return `PostgreSQL at ${where} refuses: "${message}" (${code}). ${adviseOnDatabase(code)}`;
     case "42P01":
     case "42703":
-      return `The schema ${schema} has not been migrated to this release (${code}). Run: npm run ops -- migrate`;
+      return `The schema ${schema} has not been migrated to this release (${code}). Run: ops migrate`;
   }
   // Messages of these two classes repeat data.
   const isAboutData = code.startsWith("22") || code.startsWith("23");

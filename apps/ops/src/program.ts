@@ -49,7 +49,7 @@ export async function runProgram(args: string[], context: Context): Promise<0 | 
 
 function createProgram(context: Context): Command {
   const { stdout, stderr } = context;
-  const program = new Command("npm run ops --")
+  const program = new Command("ops")
     .description(
       "Operate the booking-event receiver: partners, events, bookings, dead letters, subscriptions and guests.",
     )
@@ -82,11 +82,11 @@ These are also read from .data/env and .data/ops.env, which npm start writes. Al
 Exit codes: 0 success; 1 refused or failed, with the reason on stderr; 2 wrong usage.
 
 Examples:
-  $ npm run ops -- status
-  $ npm run ops -- partners add acme --name "Acme Travel"
-  $ npm run ops -- events list --partner acme
-  $ npm run ops -- bookings show acme TRIP-1
-In scripts, -s keeps npm's own output out: npm run -s ops -- partners list --json`,
+  $ ops status
+  $ ops partners add acme --name "Acme Travel"
+  $ ops events list --partner acme
+  $ ops bookings show acme TRIP-1
+With Compose, ops is deploy/ops. From the sources, it is npm run ops --; in scripts, npm run -s ops --.`,
     );
   addStatusCommand(program, context);
   addDoctorCommand(program, context);

@@ -10,9 +10,7 @@ export class FeedGapError extends Error {
   readonly after: number;
 
   constructor(name: string, after: number, what: string) {
-    super(
-      `The feed has a gap after id ${after}: ${what} Start over from a snapshot: npm run ops -- feed reset ${name}`,
-    );
+    super(`The feed has a gap after id ${after}: ${what} Start over from a snapshot: ops feed reset ${name}`);
     this.after = after;
   }
 }

@@ -562,7 +562,7 @@ describe("a feed in which changes are missing", () => {
     expect((await maintain(pool, rules, clocksAgree)).removed.booking_changes).toBe(2);
     const { handled, ended } = start();
     await expect(ended).rejects.toThrow(
-      "after id 1: the changes before 3 were removed: they were too old. Start over from a snapshot: npm run ops -- feed reset test",
+      "after id 1: the changes before 3 were removed: they were too old. Start over from a snapshot: ops feed reset test",
     );
     await pool.query("delete from feed_readers");
     const other = start();

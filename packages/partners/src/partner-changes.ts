@@ -23,7 +23,7 @@ export function addPartner(
   now: Date,
 ): { file: PartnersFile; added: NewSecret } {
   if (file.partners.some((partner) => partner.id === id)) {
-    throw new PartnersError(`Partner ${id} already exists. To add a secret, run: npm run ops -- partners rotate ${id}`);
+    throw new PartnersError(`Partner ${id} already exists. To add a secret, run: ops partners rotate ${id}`);
   }
   const { added, record } = createSecret([], now, expiresAt);
   const limits = { rateLimit, bytesPerDay };
@@ -136,7 +136,7 @@ export function isRevoked({ createdAt, expiresAt }: PartnerSecret): boolean {
 function getPartner(file: PartnersFile, id: string): Partner {
   const partner = file.partners.find((candidate) => candidate.id === id);
   if (partner === undefined) {
-    throw new PartnersError(`Partner ${id} does not exist. To list all partners, run: npm run ops -- partners list`);
+    throw new PartnersError(`Partner ${id} does not exist. To list all partners, run: ops partners list`);
   }
   return partner;
 }

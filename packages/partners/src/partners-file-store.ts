@@ -215,7 +215,7 @@ function readIfPresent(target: string, path: string): string | undefined {
 function missingFile(path: string): PartnersError {
   return new PartnersError(
     `There is no partners file ${path}. Set PARTNERS_FILE to its path, or create it by adding a partner: ` +
-      "npm run ops -- partners add <id>",
+      "ops partners add <id>",
   );
 }
 

@@ -41,7 +41,7 @@ export function adviseOnDatabase(code: string | null): string {
     case "3D000":
       return "Correct the name of the database in DATABASE_URL, or create it.";
     case "42501":
-      return "Run as the owner of the tables: npm run ops -- migrate --grant";
+      return "Run as the owner of the tables: ops migrate --grant";
     case "53300":
       return "Find out who has so many connections (pg_stat_activity), and end them, or raise max_connections.";
     case "53100":

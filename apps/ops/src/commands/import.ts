@@ -61,8 +61,8 @@ BODY_LIMIT_BYTES (for a line) if ingest has them, and RETENTION_DAYS if the work
 ${maxAgeDays} days ago, and not before what RETENTION_DAYS keeps. Ctrl-C ends the import, and says how far it is.
 
 Examples:
-  $ npm run ops -- import bookings.ndjson --partner acme --as-of 2026-11-20T12:00:00Z --dry-run
-  $ gunzip -c bookings.gz | npm run -s ops -- import - --partner acme --as-of 2026-11-20T12:00:00Z`,
+  $ ops import bookings.ndjson --partner acme --as-of 2026-11-20T12:00:00Z --dry-run
+  $ gunzip -c bookings.gz | ops import - --partner acme --as-of 2026-11-20T12:00:00Z`,
     )
     .action(async (file, { partner, kind, asOf, rejected, dryRun, json }) => {
       const { country } = requirePartner(context, partner, "Nothing was imported.");

@@ -116,7 +116,7 @@ test("revoke asks before it revokes the last valid secret", async () => {
   await ok("rotate", "acme");
   expect((await partners("revoke", "acme", "s1")).stderr).toBe(
     "Warning: the revocation could not be recorded in Redis, so an old partners file could bring the secret back. " +
-      "Set REDIS_URL as for ingest. Then run: npm run ops -- partners revoke acme s1\n",
+      "Set REDIS_URL as for ingest. Then run: ops partners revoke acme s1\n",
   );
   const secrets = () => readPartnersFile(path).partners[0]?.secrets;
   const before = secrets();

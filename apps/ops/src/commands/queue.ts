@@ -82,7 +82,7 @@ async function setPaused(context: Context, isPaused: boolean): Promise<void> {
   printLine(
     context.stdout,
     isPaused
-      ? `The queue is ${already}paused. Events wait in Redis until: npm run ops -- queue resume`
+      ? `The queue is ${already}paused. Events wait in Redis until: ops queue resume`
       : `The queue is ${hasChanged ? "resumed" : "not paused"}. Workers take events.`,
   );
 }

@@ -36,8 +36,8 @@ A partner finds the id of a request in the header X-Request-Id of its answer. Re
 most of those that one sender repeats many times a second, are not recorded: see ingest's log and metrics.
 
 Examples:
-  $ npm run ops -- refusals --partner acme --since 1h
-  $ npm run -s ops -- refusals --json | jq -r '.[].violations[]' | sort | uniq -c`,
+  $ ops refusals --partner acme --since 1h
+  $ ops refusals --json | jq -r '.[].violations[]' | sort | uniq -c`,
     )
     .action(async ({ partner, strangers, since, limit, json }) => {
       if (partner !== undefined && strangers) {

@@ -195,7 +195,7 @@ test("a program that follows the feed needs attention while it is more than a mi
   });
   expect((await status()).stdout).toMatch(/^Readers +arrivals 3 changes behind, invoices up to date$/m);
   await pool.query("update feed_position set kept_from = 6");
-  expect((await readJson()).needsAttention).toEqual([expect.stringContaining("npm run ops -- feed reset arrivals")]);
+  expect((await readJson()).needsAttention).toEqual([expect.stringContaining("ops feed reset arrivals")]);
 });
 
 test("an enabled partner is silent if it pauses for longer than in the week before, whatever its rhythm", async () => {
@@ -285,9 +285,7 @@ test("missing migrations need attention", async () => {
   );
   const { name, digest } = rows[0];
   cleanups.push(() => pool.query("insert into schema_migrations (name, digest) values ($1, $2)", [name, digest]));
-  expect((await readJson()).needsAttention).toContain(
-    `Migrations are missing, from ${name} on. Run: npm run ops -- migrate`,
-  );
+  expect((await readJson()).needsAttention).toContain(`Migrations are missing, from ${name} on. Run: ops migrate`);
 });
 
 /** Accepts connections, and never answers. */

@@ -144,7 +144,7 @@ export class QueueWatch<Shard extends WatchedShard> {
   }
 }
 
-const paused = "An operator has paused the queue: events wait in Redis. To go on: npm run ops -- queue resume";
+const paused = "An operator has paused the queue: events wait in Redis. To go on: ops queue resume";
 
 /** What the copies say together. */
 function merge(copies: QueueRecord[]): QueueRecord {

@@ -119,7 +119,7 @@ test("without a valid file there are no partners, and the reported problem says 
   watch = await start();
   expect(watch.registry().partnerCount).toBe(0);
   expect(watch.problems()).toEqual([
-    expect.stringMatching(/partners\.json cannot be read \(ENOENT\).*npm run ops -- partners add/),
+    expect.stringMatching(/partners\.json cannot be read \(ENOENT\).*ops partners add/),
   ]);
   expect(watch.warnings()).toEqual([]);
   writeText('{"partners":[{"id":"ACME"}]}');

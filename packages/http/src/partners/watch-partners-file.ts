@@ -73,7 +73,7 @@ export async function watchPartnersFile(options: {
 
   const currentProblems = () => (last?.problem === undefined ? [] : [last.problem]);
   const isEmpty = () => registry.partnerCount === 0;
-  const noPartners = `The partners file ${path} has no partners. Add them with "npm run ops -- partners add <id>".`;
+  const noPartners = `The partners file ${path} has no partners. Add them with "ops partners add <id>".`;
 
   await load();
   void repeat(load, intervalMs, stopping.signal);
@@ -124,7 +124,7 @@ async function readPartners(
     const reason = describeReadError(error);
     const remedy =
       reason === "ENOENT"
-        ? 'Create it with "npm run ops -- partners add <id>", or set PARTNERS_FILE to its path.'
+        ? 'Create it with "ops partners add <id>", or set PARTNERS_FILE to its path.'
         : "Let this user read it, or set PARTNERS_FILE to another path.";
     const problem = `The partners file ${path} cannot be read (${reason}). ${remedy}`;
     return problem === last?.problem ? last : { text: undefined, problem };

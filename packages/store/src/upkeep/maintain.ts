@@ -275,7 +275,7 @@ function isLocked({ code }: pg.DatabaseError): boolean {
 /** Tells an operator what to do, and nothing of what the tables hold. */
 function describeProblem(what: string, error: pg.DatabaseError): string {
   if (error.code === insufficientPrivilege)
-    return `The database refuses maintenance (${error.message}). With the owner's DATABASE_URL, run npm run ops -- migrate --grant or npm run ops -- maintain.`;
+    return `The database refuses maintenance (${error.message}). With the owner's DATABASE_URL, run ops migrate --grant or ops maintain.`;
   return `PostgreSQL could not ${what} (${error.code}): ${describeCause(error)}.`;
 }
 

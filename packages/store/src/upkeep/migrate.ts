@@ -162,7 +162,7 @@ async function runMissing(client: Client, schema: string, folder: string): Promi
 function refusedToMigrate(schema: string, cause: DatabaseError): SchemaRefusedError {
   return new SchemaRefusedError(
     `The tables in the schema ${escapeIdentifier(schema)} are not of this release, or are not granted to the user of ` +
-      "DATABASE_URL, who may not migrate. Run as their owner: npm run ops -- migrate --grant",
+      "DATABASE_URL, who may not migrate. Run as their owner: ops migrate --grant",
     { cause },
   );
 }

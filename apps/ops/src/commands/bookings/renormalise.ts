@@ -25,8 +25,8 @@ Run it when all workers have the release with the new rule: an older one writes 
 meanwhile. If it is interrupted, run it again: it starts over, and writes only what still differs.
 
 Examples:
-  $ npm run ops -- bookings renormalise --dry-run
-  $ npm run ops -- bookings renormalise --partner acme`,
+  $ ops bookings renormalise --dry-run
+  $ ops bookings renormalise --partner acme`,
     )
     .action(async ({ partner, dryRun, json }) => {
       const isDryRun = dryRun === true;

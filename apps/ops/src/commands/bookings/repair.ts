@@ -38,8 +38,8 @@ is older than its log is folded from where the log begins. Each repair is logged
 A fault made the difference: find it before you repair, or it comes again.
 
 Examples:
-  $ npm run ops -- bookings repair acme TRIP-1
-  $ npm run ops -- bookings repair --all --yes`,
+  $ ops bookings repair acme TRIP-1
+  $ ops bookings repair --all --yes`,
     )
     .action(async (partner, reference, { json, all, yes, referenceKind }) => {
       if ((reference === undefined) === (all === undefined))

@@ -25,7 +25,7 @@ export async function searchQueue(
   const settings = readRedisSettings(environment);
   try {
     if (findOtherDatabase(await readQueueRecord(settings), identity) !== null)
-      return { ...unseen, problem: "the queue feeds another database; see npm run ops -- status" };
+      return { ...unseen, problem: "the queue feeds another database; see ops status" };
     const search = await findQueuedEvents({ ...settings, ...wanted });
     return { ...search, events: search.events.filter(isOfKind(wanted.referenceKind)), problem: null };
   } catch (error) {

@@ -57,8 +57,8 @@ Events that wait are found if REDIS_URL is set. Up to a million events in the qu
 seconds.
 
 Examples:
-  $ npm run ops -- bookings show acme TRIP-1
-  $ npm run -s ops -- bookings show acme TRIP-1 --json | jq .state`,
+  $ ops bookings show acme TRIP-1
+  $ ops bookings show acme TRIP-1 --json | jq .state`,
     )
     .action((partner: string, reference: string, options: ShowOptions) => show(context, partner, reference, options));
 }
@@ -146,7 +146,7 @@ function unknownBooking(partner: string, reference: string, queue: QueueView | u
   const unseen = queue?.problem ? ` Events in the queue were not looked at: ${queue.problem}.` : "";
   return new CommandFailure(
     `Partner ${partner} has no booking ${reference}.${unseen} See what the partner has sent: ` +
-      `npm run ops -- events list --partner ${partner}`,
+      `ops events list --partner ${partner}`,
   );
 }
 

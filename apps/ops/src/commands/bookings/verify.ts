@@ -32,10 +32,10 @@ export function addVerifyCommand(bookings: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ npm run ops -- bookings verify
-  $ npm run ops -- bookings verify acme TRIP-1
+  $ ops bookings verify
+  $ ops bookings verify acme TRIP-1
 
-To correct what differs: npm run ops -- bookings repair`,
+To correct what differs: ops bookings repair`,
     )
     .action(async (partner, reference, { json, referenceKind }) => {
       const bookingKeys =
@@ -50,7 +50,7 @@ To correct what differs: npm run ops -- bookings repair`,
       if (partner !== undefined && sum.bookings === 0)
         throw new CommandFailure(
           reference === undefined
-            ? `Partner ${partner} has no bookings. See which partners there are: npm run ops -- partners list`
+            ? `Partner ${partner} has no bookings. See which partners there are: ops partners list`
             : `Partner ${partner} has no booking ${reference}.`,
         );
       printSum(context, sum, json === true);
@@ -104,7 +104,5 @@ function printSum(
       printLine(stdout, `${olderThanLog} bookings are older than the log, and were compared from there.`);
   }
   if (different.length > 0)
-    throw new CommandFailure(
-      "Not every booking agrees with its log. To correct them: npm run ops -- bookings repair --all",
-    );
+    throw new CommandFailure("Not every booking agrees with its log. To correct them: ops bookings repair --all");
 }

@@ -22,7 +22,7 @@ export function addDiscardCommand(deadLetters: Command, context: Context): void 
       "after",
       `
 Example:
-  $ npm run ops -- dead-letters discard 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --reason "acme sent it again"`,
+  $ ops dead-letters discard 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --reason "acme sent it again"`,
     )
     .action(async (eventIds, options) => {
       const letters = await readDatabase(context, (client) => findLetters(client, eventIds));

@@ -37,9 +37,7 @@ export async function findLetters(client: Queryable, eventIds: string[]): Promis
 }
 
 export function noLetter(eventId: string): CommandFailure {
-  return new CommandFailure(
-    `Event ${eventId} has no dead letter. See what became of it: npm run ops -- events show ${eventId}`,
-  );
+  return new CommandFailure(`Event ${eventId} has no dead letter. See what became of it: ops events show ${eventId}`);
 }
 
 /** For example: 3 dead letters (2 × STALLED, 1 × 22P02) */

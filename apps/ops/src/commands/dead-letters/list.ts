@@ -28,8 +28,8 @@ export function addListCommand(deadLetters: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ npm run ops -- dead-letters list --code STALLED
-  $ npm run -s ops -- dead-letters list --json | jq -r .[].eventId`,
+  $ ops dead-letters list --code STALLED
+  $ ops dead-letters list --json | jq -r .[].eventId`,
     )
     .action(async ({ partner, code, resolved, limit, json }) => {
       const filter = { partner, errorCode: code, includeResolved: resolved === true, limit: limit + 1 };

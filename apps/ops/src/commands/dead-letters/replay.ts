@@ -30,8 +30,8 @@ export function addReplayCommand(deadLetters: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ npm run ops -- dead-letters replay 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e
-  $ npm run ops -- dead-letters replay --all --code TypeError --yes     # after the release with the fix`,
+  $ ops dead-letters replay 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e
+  $ ops dead-letters replay --all --code TypeError --yes     # after the release with the fix`,
     )
     .action(async (eventIds, { all, partner, code, yes, by, wait, json }) => {
       if (all === undefined && (partner !== undefined || code !== undefined))
@@ -58,7 +58,7 @@ function failUnlessApplied(replays: Replay[], isAwaited: boolean): void {
   if (isAwaited && waiting > 0) {
     throw new CommandFailure(
       `${waiting} of ${replays.length} are still in the queue. Check that the worker runs, and look again: ` +
-        "npm run ops -- dead-letters list --resolved",
+        "ops dead-letters list --resolved",
     );
   }
 }

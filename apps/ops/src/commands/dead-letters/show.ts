@@ -18,7 +18,7 @@ export function addShowCommand(deadLetters: Command, context: Context): void {
     .argument("<eventId>", "a UUID", parseEventId)
     .option("--payload", "show the queued event, with personal data of guests")
     .option("--json", "print a JSON object as in the list, and envelope (with --payload)")
-    .addHelpText("after", "\nExample:\n  $ npm run ops -- dead-letters show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e")
+    .addHelpText("after", "\nExample:\n  $ ops dead-letters show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e")
     .action(async (eventId, { payload, json }) => {
       const found = await readDatabase(context, (client) => findDeadLetter(client, eventId));
       if (found === undefined) throw noLetter(eventId);

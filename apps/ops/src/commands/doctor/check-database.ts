@@ -85,11 +85,10 @@ function checkStandbys({ settings, standbyProblems }: DatabaseExamination): Chec
 
 function checkMigrations({ migrations: { last, missing, unknown: newer, different } }: DatabaseExamination): Check {
   const subject = { name: "The database is migrated", why: "Workers of another release do not start, or wait." };
-  if (different.length > 0)
-    return problem(subject, `made by other files: ${different.join(", ")}`, "See npm run ops -- migrate.");
+  if (different.length > 0) return problem(subject, `made by other files: ${different.join(", ")}`, "See ops migrate.");
   if (newer.length > 0) return problem(subject, `newer: ${newer.join(", ")}`, "Run the release that migrated it.");
   return missing.length > 0
-    ? problem(subject, `missing: ${missing.join(", ")}`, "npm run ops -- migrate")
+    ? problem(subject, `missing: ${missing.join(", ")}`, "ops migrate")
     : ok(subject, last ?? "none");
 }
 

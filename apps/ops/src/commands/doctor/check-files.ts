@@ -49,7 +49,7 @@ function checkSecrets(partners: Partner[], now: Date): Check[] {
       const ends = valid.map(({ expiresAt }) => expiresAt?.slice(0, 10)).sort();
       const detail =
         valid.length === 0 ? `${id} has no valid secret` : `the last secret of ${id} expires on ${ends.at(-1)}`;
-      return problem(subject, detail, `npm run ops -- partners rotate ${id} --overlap 7d`);
+      return problem(subject, detail, `ops partners rotate ${id} --overlap 7d`);
     });
   return problems.length === 0 ? [ok(subject, "for the next 14 days")] : problems;
 }

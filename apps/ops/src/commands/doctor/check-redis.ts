@@ -1,7 +1,14 @@
 import type { RedisExamination } from "@booking-events/queue";
 import { listUrls, type RedisServers } from "@booking-events/runtime";
 import { type Check, ok, problem, unknown } from "./check.ts";
-import { checkClock, checkDisk, checkEncryption, checkOvercommit, isLoopback, isInPrivateNetwork } from "./check-host.ts";
+import {
+  checkClock,
+  checkDisk,
+  checkEncryption,
+  checkOvercommit,
+  isInPrivateNetwork,
+  isLoopback,
+} from "./check-host.ts";
 
 interface Wanted {
   redisServers: RedisServers;

@@ -51,11 +51,11 @@ changes nothing (unchanged, duplicate, superseded) is shown if it is applied wit
 if it has waited for PostgreSQL. Events that wait and dead letters are not shown.
 
 Examples:
-  $ npm run ops -- events list --partner acme --limit 50
-  $ npm run ops -- events list --partner acme --follow
-  $ npm run ops -- events list --partner acme --secret s1 --since 7d
-  $ npm run ops -- events list --since 1h --outcome duplicate
-  $ npm run -s ops -- events list --json | jq -r '.[] | select(.outcome == "duplicate") | .id'`,
+  $ ops events list --partner acme --limit 50
+  $ ops events list --partner acme --follow
+  $ ops events list --partner acme --secret s1 --since 7d
+  $ ops events list --since 1h --outcome duplicate
+  $ ops events list --json | jq -r '.[] | select(.outcome == "duplicate") | .id'`,
     )
     .action(async ({ json, follow, ...filter }) => {
       if (filter.reference !== undefined && filter.partner === undefined) {

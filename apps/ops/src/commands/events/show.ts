@@ -21,7 +21,7 @@ export function addShowCommand(events: Command, context: Context): void {
       "--json",
       "print a JSON object as in the list, payload (with --payload), deadLetter (if the event could not be applied)",
     )
-    .addHelpText("after", "\nExample:\n  $ npm run ops -- events show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --payload")
+    .addHelpText("after", "\nExample:\n  $ ops events show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --payload")
     .action(async (id, options) => {
       const { event, deadLetter } = await readDatabase(context, async (client) => ({
         event: await findEvent(client, id),
@@ -78,7 +78,7 @@ function showFailed(
 ): void {
   const { eventId, partner, kind, referenceKind, reference, sequence, envelope: _guestsData, ...failure } = letter;
   if (options.payload) {
-    printLine(stderr, `Show what was queued with: npm run ops -- dead-letters show ${eventId} --payload`);
+    printLine(stderr, `Show what was queued with: ops dead-letters show ${eventId} --payload`);
   }
   if (options.json) {
     const event = { id: eventId, partner, kind, referenceKind, reference, sequence, outcome: null };

@@ -113,7 +113,7 @@ export async function requireReader(client: Queryable, name: string): Promise<vo
 }
 
 export function unknownReader(name: string): CommandFailure {
-  return new CommandFailure(`There is no reader ${name}. List all: npm run ops -- feed list`);
+  return new CommandFailure(`There is no reader ${name}. List all: ops feed list`);
 }
 
 const columns: Column<FeedDeadLetter>[] = [

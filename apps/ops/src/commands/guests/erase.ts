@@ -31,8 +31,8 @@ export function addEraseCommand(guests: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ npm run ops -- guests erase --email ada@example.com --reason "request 4711" --dry-run
-  $ npm run ops -- guests erase --reference TRIP-1 --partner acme --reason "request 4711"`,
+  $ ops guests erase --email ada@example.com --reason "request 4711" --dry-run
+  $ ops guests erase --reference TRIP-1 --partner acme --reason "request 4711"`,
     )
     .action((options: EraseOptions) => erase(context, options));
 }

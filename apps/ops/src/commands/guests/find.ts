@@ -24,9 +24,9 @@ export function addFindCommand(guests: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ npm run ops -- guests find --email ada@example.com
-  $ npm run ops -- guests find --phone +442071838750
-  $ npm run ops -- guests find --email -        # keeps the address out of the shell's history`,
+  $ ops guests find --email ada@example.com
+  $ ops guests find --phone +442071838750
+  $ ops guests find --email -        # keeps the address out of the shell's history`,
     )
     .action(async ({ json, ...options }) => {
       const search = await readSearch(context, options);
@@ -61,7 +61,7 @@ export function printFindings(output: Output, { bookings, letters }: StoredFindi
 
 export function printNearMisses(output: Output, { bookings, letters }: StoredFindings): void {
   printLine(output);
-  printLine(output, "Near misses, which may be the guest's. Compare them: npm run ops -- bookings show --payload");
+  printLine(output, "Near misses, which may be the guest's. Compare them: ops bookings show --payload");
   if (bookings.length > 0) printTable(output, columns, bookings);
   for (const { eventId } of letters) printLine(output, `Dead letter ${eventId}`);
 }

@@ -43,9 +43,9 @@ export function addAddCommand(partners: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ npm run ops -- partners add acme --name "Acme Travel"
-  $ npm run ops -- partners add acme --kinds create,update --rate 50 --expires 90d
-  $ npm run -s ops -- partners add acme --json | jq -r .secret`,
+  $ ops partners add acme --name "Acme Travel"
+  $ ops partners add acme --kinds create,update --rate 50 --expires 90d
+  $ ops partners add acme --json | jq -r .secret`,
     )
     .action(async (id, options) => {
       const { name = id, kinds, rate: perSecond, quota: bytesPerDay, expires: expiresAt = null, country } = options;

@@ -28,7 +28,7 @@ export async function recordRevoked(
   printLine(
     context.stderr,
     `Warning: the revocation could not be recorded in Redis, so an old partners file could bring the secret back. ` +
-      `${problem} Then run: npm run ops -- partners revoke ${partnerId} ${revocations[0]?.secretId}`,
+      `${problem} Then run: ops partners revoke ${partnerId} ${revocations[0]?.secretId}`,
   );
 }
 

@@ -18,7 +18,7 @@ export function addRevokeCommand(partners: Command, context: Context): void {
     .argument("<id>", "the partner's id")
     .argument("<secretId>", "from the list, such as s1")
     .option("--yes", "revoke it without asking, even if it is the last valid one")
-    .addHelpText("after", "\nExample:\n  $ npm run ops -- partners revoke acme s1")
+    .addHelpText("after", "\nExample:\n  $ ops partners revoke acme s1")
     .action(async (id, secretId, { yes }) => {
       const planned = revokeSecret(readPartnersFile(partnersPath(context)), { id, secretId }, context.now());
       if (planned.wasValid && !planned.hasValidSecret)
@@ -41,7 +41,7 @@ export function addRevokeCommand(partners: Command, context: Context): void {
         printLine(
           context.stderr,
           `Warning: partner ${id} has no valid secret left, and can't send events. ` +
-            `For a new one: npm run ops -- partners rotate ${id}`,
+            `For a new one: ops partners rotate ${id}`,
         );
       }
     });

@@ -31,8 +31,8 @@ export function addRotateCommand(partners: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ npm run ops -- partners rotate acme --overlap 7d --expires 90d
-  $ npm run ops -- partners rotate acme --overlap 0     # the old secret leaked`,
+  $ ops partners rotate acme --overlap 7d --expires 90d
+  $ ops partners rotate acme --overlap 0     # the old secret leaked`,
     )
     .action(async (id, options) => {
       const { overlap: overlapMs, expires: expiresAt = null } = options;
@@ -43,10 +43,7 @@ Examples:
       if (overlapMs === 0) await recordRevoked(context, file, id, (one) => one !== added.secretId);
       const partner = file.partners.find((candidate) => candidate.id === id);
       if (partner?.enabled === false) {
-        printLine(
-          context.stderr,
-          `Note: partner ${id} is disabled. To enable it: npm run ops -- partners enable ${id}`,
-        );
+        printLine(context.stderr, `Note: partner ${id} is disabled. To enable it: ops partners enable ${id}`);
       }
       if (options.json) {
         const expiry = expiresAt === null ? {} : { expiresAt };

@@ -23,7 +23,7 @@ export function addSetCommand(partners: Command, context: Context): void {
     .option("--quota <bytes>", "bytes of payloads in a day, such as 500MB", parseQuota)
     .option("--country <code>", "where phone numbers without a country code are from, such as GB", parseCountry)
     .option("--no-country", "leave phone numbers without a country code unread")
-    .addHelpText("after", "\nExample:\n  $ npm run ops -- partners set acme --rate 500 --burst 1000")
+    .addHelpText("after", "\nExample:\n  $ ops partners set acme --rate 500 --burst 1000")
     .action(async (id, { rate, quota, country: given, ...others }) => {
       const country = given === false ? null : given;
       const changes = { perSecond: rate, bytesPerDay: quota, country, ...others };

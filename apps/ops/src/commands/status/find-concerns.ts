@@ -49,18 +49,18 @@ function findQueueConcerns(queue: QueueStatus, at: Date): string[] {
   const memoryShare = redis.maxBytes === 0 ? 0 : redis.usedBytes / redis.maxBytes;
   return [
     ...queue.problems,
-    ...(isPaused ? ["The queue is paused. To go on: npm run ops -- queue resume"] : []),
+    ...(isPaused ? ["The queue is paused. To go on: ops queue resume"] : []),
     ...(ingestCount === 0 ? ["No ingest runs, so partners cannot send events. Start one."] : []),
     ...(workers.length === 0 ? ["No worker takes events. Start one, or look at its log."] : []),
     ...(workers.length > 0 && unservedShards.length > 0
       ? [`No worker takes events of shards ${formatShards(unservedShards)}. Look at the logs of the workers.`]
       : []),
     ...(ageMs > maxAgeMs && !isPaused
-      ? [`The oldest event has waited for ${describeAge(ageMs)}. Look for the cause: npm run ops -- doctor`]
+      ? [`The oldest event has waited for ${describeAge(ageMs)}. Look for the cause: ops doctor`]
       : []),
     ...(counts.delayed > 0
       ? [
-          `Events failed and wait for another attempt: ${counts.delayed}. See why in the worker's log. Once it is fixed: npm run ops -- queue retry-now`,
+          `Events failed and wait for another attempt: ${counts.delayed}. See why in the worker's log. Once it is fixed: ops queue retry-now`,
         ]
       : []),
     ...(memoryShare > maxMemoryShare
@@ -75,14 +75,12 @@ function findDatabaseConcerns({ problems, migrations, data }: DatabaseStatus, st
   const partitionsUntilMs = data?.partitionsUntil?.getTime() ?? 0;
   return [
     ...problems,
-    ...(missing.length > 0 ? [`Migrations are missing, from ${missing[0]} on. Run: npm run ops -- migrate`] : []),
+    ...(missing.length > 0 ? [`Migrations are missing, from ${missing[0]} on. Run: ops migrate`] : []),
     ...(unknown.length > 0 ? [`The database is of a newer release (${unknown.at(-1)}). Use that release.`] : []),
-    ...(different.length > 0 ? ["The database was made by other files. See what to do: npm run ops -- migrate"] : []),
-    ...(deadLetters > 0
-      ? [`Events could not be applied: ${deadLetters}. Look at them: npm run ops -- dead-letters list`]
-      : []),
+    ...(different.length > 0 ? ["The database was made by other files. See what to do: ops migrate"] : []),
+    ...(deadLetters > 0 ? [`Events could not be applied: ${deadLetters}. Look at them: ops dead-letters list`] : []),
     ...(data !== null && partitionsUntilMs - status.at.getTime() < minPartitionsAheadMs
-      ? ["The log lacks partitions of this month or the next. See why: npm run ops -- maintain"]
+      ? ["The log lacks partitions of this month or the next. See why: ops maintain"]
       : []),
     ...(data?.feedReaders ?? []).flatMap((reader) => describeLag(reader, status.at)),
     ...(data?.rhythms ?? []).flatMap((rhythm) => describeSilence(rhythm, status)),
@@ -111,7 +109,7 @@ function describeLag({ name, lagChanges, lagMs, hasMissedChanges, seenAt }: Feed
   if (lagMs <= maxReaderLagMs) return [];
   const seen = `It was last seen ${describeAge(at.getTime() - seenAt.getTime())} ago.`;
   const remedy = hasMissedChanges
-    ? `It has missed changes that were removed. Make it start over: npm run ops -- feed reset ${name}`
+    ? `It has missed changes that were removed. Make it start over: ops feed reset ${name}`
     : 'See "FeedReaderBehind" in docs/runbook.md.';
   return [
     `Reader ${name} of the feed is ${describeCount(lagChanges, "change")} and ${describeAge(lagMs)} behind. ${seen} ${remedy}`,

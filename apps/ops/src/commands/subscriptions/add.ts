@@ -57,9 +57,9 @@ Environment:
   WEBHOOKS_PROXY_URL      as for webhooks: a proxy decides about addresses
 
 Examples:
-  $ npm run ops -- subscriptions add arrivals --url https://arrivals.example.com/hook --payload full
-  $ npm run ops -- subscriptions add transfers --url https://example.com/hook --country GB --arrival-from-days 0 --arrival-to-days 14
-  $ npm run -s ops -- subscriptions add warehouse --payload full --json | jq -r .token`,
+  $ ops subscriptions add arrivals --url https://arrivals.example.com/hook --payload full
+  $ ops subscriptions add transfers --url https://example.com/hook --country GB --arrival-from-days 0 --arrival-to-days 14
+  $ ops subscriptions add warehouse --payload full --json | jq -r .token`,
     )
     .action((name, options) => addSubscription(context, name, options));
 }
@@ -103,7 +103,7 @@ async function addSubscription(context: Context, name: string, options: AddOptio
   if (result === "taken")
     throw new CommandFailure(
       `The name ${name} is taken by a subscription or another reader of the feed. Choose another one. List all: ` +
-        "npm run ops -- feed list",
+        "ops feed list",
     );
   if (json) printJson(context.stdout, { name, ...keys.shown });
   else printKeys(context, `Added the subscription ${name} with this ${nameKeys(keys)}:`, keys);

@@ -9,5 +9,5 @@ export async function requireSubscription(client: Queryable, name: string): Prom
 }
 
 export function unknownSubscription(name: string): CommandFailure {
-  return new CommandFailure(`There is no subscription ${name}. List all: npm run ops -- subscriptions list`);
+  return new CommandFailure(`There is no subscription ${name}. List all: ops subscriptions list`);
 }
