@@ -21,5 +21,7 @@ export {
 export { type FollowOptions, follow } from "./follow.ts";
 export type { Failure, HandlingContext, NextStep } from "./handle-changes.ts";
 export type { FeedLogger } from "./logger.ts";
+export { type PulledChange, type PulledPage, type PullOptions, pullChanges } from "./pull/pull-changes.ts";
+export { type PullSnapshotOptions, pullSnapshot } from "./pull/pull-snapshot.ts";
 export type { BookingChange } from "./read-changes.ts";
 export type { SnapshotBooking, SnapshotContext } from "./take-snapshot.ts";

@@ -91,7 +91,14 @@ export {
   replayFeedDeadLetters,
   replayFeedSince,
 } from "./tables/feed-deliveries.ts";
-export { type FeedReader, listFeedReaders, removeFeedReader, resetFeedReader } from "./tables/feed-readers.ts";
+export {
+  type FeedReader,
+  listFeedReaders,
+  notePlace,
+  readFeedEnd,
+  removeFeedReader,
+  resetFeedReader,
+} from "./tables/feed-readers.ts";
 export { findCreatesAround } from "./tables/find-creates-around.ts";
 export { findKeyUses } from "./tables/find-key-uses.ts";
 export { toJsonbText } from "./tables/jsonb-text.ts";

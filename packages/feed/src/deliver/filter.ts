@@ -48,7 +48,8 @@ export function judge(
   return { isWanted, handed: isWanted ? "inside" : handed };
 }
 
-function isInside(
+/** Whether what a booking holds passes the filter, by its destination and its arrival, as seen on the day of the change. */
+export function isInside(
   { countries, arrival }: DeliveryFilter,
   { payload, changedAt }: Pick<BookingChange, "payload" | "changedAt">,
 ): boolean {

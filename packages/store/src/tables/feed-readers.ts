@@ -76,3 +76,23 @@ export async function removeFeedReader(client: Queryable, name: string): Promise
   const { rowCount: left } = await client.query("select from feed_readers where name = $1", [name]);
   return left === 0 ? "unknown" : "running";
 }
+
+/**
+ * Records how far a subscriber that pulls has come, and that it was seen. The first time, this creates its reader. A
+ * subscription that was removed gets none.
+ */
+export async function notePlace(client: Queryable, name: string, lastId: number): Promise<void> {
+  await client.query(
+    `insert into feed_readers as reader (name, last_id)
+     select name, least($2, last_id) from subscriptions cross join feed_position where name = $1
+     on conflict (name) do update set last_id = excluded.last_id, seen_at = now(),
+       moved_at = case when reader.last_id = excluded.last_id then reader.moved_at else now() end`,
+    [name, lastId],
+  );
+}
+
+/** @returns the id of the newest change of the feed */
+export async function readFeedEnd(client: Queryable): Promise<number> {
+  const { rows } = await client.query<{ lastId: number }>(`select last_id::float8 as "lastId" from feed_position`);
+  return rows[0]?.lastId ?? 0;
+}
