@@ -115,7 +115,7 @@ test("the admin ports are open to Caddy and Prometheus, and published nowhere", 
     "edge",
     "operators",
   ]);
-  expect(beside("operators")).toEqual(["prometheus", "grafana"]);
+  expect(beside("operators")).toEqual(["prometheus", "alertmanager", "grafana"]);
 });
 
 test("Prometheus reaches the exporters by the jobs that the rules name, and every server of Redis and sentinel by one of them", async () => {
@@ -150,6 +150,28 @@ test("Prometheus reaches the exporters by the jobs that the rules name, and ever
   expect(standbys["prometheus"]?.volumes).toEqual(["./deploy/ha/targets:/etc/prometheus/targets:ro"]);
   expect(global.external_labels).toEqual({ bookings_runbook: "$" + "{RUNBOOK_URL}" });
   expect(services["prometheus"]?.environment).toEqual({ RUNBOOK_URL: "$" + "{RUNBOOK_URL:-}" });
+});
+
+test("alerts of each severity have a receiver, whose address the profile has", async () => {
+  const { route, receivers } = parse(await readFile("deploy/observability/alertmanager.yml", "utf8"));
+  const rules = await Promise.all(
+    ["booking-events", "data-services"].map((file) => readFile(`deploy/observability/rules/${file}.yml`, "utf8")),
+  );
+  const severities = new Set(
+    rules.flatMap((text) => Array.from(text.matchAll(/severity: (\w+)/g), ([, name]) => name)),
+  );
+  const routed = route.routes.map(({ matchers }: { matchers: string[] }) => matchers[0]?.replace("severity = ", ""));
+  // What is only worth knowing goes where tickets go.
+  expect(severities).toEqual(new Set([...routed, route.receiver, "info"]));
+  const { entrypoint = [], environment = {} } = services["alertmanager"] ?? {};
+  for (const { name, webhook_configs } of receivers) {
+    expect(webhook_configs).toMatchObject([{ url_file: `/tmp/${name}` }]);
+    const variable = `${name.toUpperCase()}_WEBHOOK`;
+    expect(entrypoint.join()).toContain(`printf %s "$$${variable}" > /tmp/${name}\n`);
+    expect(environment[variable]).toBe(`\${${variable}:-http://alert-printer:8080/${name}}`);
+  }
+  const { alerting } = parse(await readFile("deploy/observability/prometheus.yml", "utf8"), { merge: true });
+  expect(alerting.alertmanagers[0].static_configs).toEqual([{ targets: ["alertmanager:9093"] }]);
 });
 
 test("the folder of dumps that the backup writes is where the node exporter looks for its report", () => {

@@ -177,6 +177,7 @@ const hostFile = `services:
   lookup: { ports: !override ["127.0.0.1::8080"] }
   caddy: { ports: !override ["127.0.0.1::443"] }
   prometheus: { ports: !override ["127.0.0.1::9090"] }
+  alertmanager: { ports: !override ["127.0.0.1::9093"] }
   grafana: { ports: !override ["127.0.0.1::3000"] }
   # Where the check runs in a container itself, Docker refuses to follow the mounts of its disk.
   node-exporter: { volumes: !override ["/:/host:ro", "./backups:/backups:ro"] }
