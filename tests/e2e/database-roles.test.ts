@@ -1,10 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
-import { createPool, migrate } from "@booking-events/store";
+import { createPool, insertSubscription, migrate } from "@booking-events/store";
+import { createSigningKey } from "@booking-events/subscribers";
 import { beforeAll, expect, test } from "vitest";
 import { postAccepted } from "./post-event.ts";
 import { runOps } from "./run-ops.ts";
+import { startSubscriber } from "./start-subscriber.ts";
 import { useOwnServices } from "./surroundings.ts";
 
 /** As in docker-compose.yml and by `npm start`: an administrator owns the tables, and migrates before all others. */
@@ -72,25 +74,43 @@ test("roles are created in a database that has tables, get their passwords and r
   await expect(queryAs("exporter", "select * from bookings", 2)).rejects.toMatchObject({ code: "42501" });
 });
 
-test("whoever can only read or apply connects as nobody else, and events go their whole way", async () => {
+test("each process connects as its own role only, and events go their whole way", async () => {
   await grant(1);
   const ingest = await own.start("ingest");
   await own.start("worker", { environment: environmentOf("worker") });
   await own.start("lookup", { environment: environmentOf("lookup") });
+  const subscriber = await startSubscriber();
+  await subscribe(subscriber.url);
+  let failures = 0;
+  // What it keeps of a post that failed is in a table of its own.
+  subscriber.answer = () => (failures++ === 0 ? 500 : 200);
+  await own.start("webhooks", { environment: { ...environmentOf("webhooks"), WEBHOOKS_ALLOW_PRIVATE: "true" } });
   const eventId = await postAccepted(ingest, { secret, reference: "A" });
   await waitFor(async () => {
     const { stdout } = await runOps(["events", "list", "--json"], { ...own.environment, ...environmentOf("ops") });
     expect(JSON.parse(stdout)).toMatchObject([{ id: eventId, outcome: "created" }]);
   });
+  await waitFor(() => expect(subscriber.taken).toMatchObject([{ event: { type: "booking.created", subject: "A" } }]));
+  await subscriber.close();
   const { rows } = await own.pool.query(
     `select distinct application_name, usename::text, usesuper from pg_stat_activity join pg_user using (usename)
-     where application_name in ('booking-events-worker', 'booking-events-lookup') order by 1`,
+     where application_name in ('booking-events-worker', 'booking-events-lookup', 'booking-events-deliver') order by 1`,
   );
   expect(rows).toEqual([
+    { application_name: "booking-events-deliver", usename: "booking_events_webhooks", usesuper: false },
     { application_name: "booking-events-lookup", usename: "booking_events_lookup", usesuper: false },
     { application_name: "booking-events-worker", usename: "booking_events_worker", usesuper: false },
   ]);
 });
+
+/** With a filter, of which webhooks remembers what it let in. */
+function subscribe(url: string): Promise<unknown> {
+  return insertSubscription(own.pool, {
+    ...{ name: "hotel", url, mode: "latest", payload: "full", signature: "hmac", signingKey: createSigningKey("hmac") },
+    ...{ partners: ["acme"], changes: ["created"], countries: null, arrivalFromDays: null, arrivalToDays: null },
+    ...{ tokenSha256: null, createdBy: "test" },
+  });
+}
 
 test("PostgreSQL gets no password, so none is in its log", async () => {
   await own.pool.query("alter database booking_events set log_statement = 'all'");

@@ -29,8 +29,8 @@ function write(path: string, text: string): void {
   writeFileSync(join(folder, path), text);
 }
 
-/** Runs the app until it ends: it lacks the address of Redis, at the latest. */
-async function start(app: "ingest" | "lookup", options: string, args: string[] = []): Promise<string> {
+/** Runs the app until it ends: it lacks the address of Redis or PostgreSQL, at the latest. */
+async function start(app: "ingest" | "lookup" | "webhooks", options: string, args: string[] = []): Promise<string> {
   const environment = { NODE_OPTIONS: options.replaceAll("FOLDER", folder), NODE_PATH: join(folder, "node_modules") };
   const nodeArgs = args.map((arg) => arg.replaceAll("FOLDER", folder));
   const ended = await startApp([...nodeArgs, ...fromSource(`apps/${app}/src/main.ts`)], environment);
@@ -52,6 +52,7 @@ const byOptions = [
 test.each([
   ...byOptions.map(([options, agent]) => ["ingest", options, agent] as const),
   ["lookup", ...byOptions[1]] as const,
+  ["webhooks", ...byOptions[1]] as const,
 ])("%s does not start with NODE_OPTIONS=%s, and says why and what to do", async (app, options, agent) => {
   const output = await start(app, options);
   expect(output).toContain(`Could not start. A tracing agent is loaded (${agent}).`);

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 const root = join(import.meta.dirname, "../..");
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-test.each(["ingest", "worker", "lookup", "ops"])(
+test.each(["ingest", "worker", "lookup", "webhooks", "ops"])(
   "%s --version works from any folder, and without settings",
   async (name) => {
     const program = join(root, `apps/${name}/dist/main.js`);

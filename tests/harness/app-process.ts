@@ -13,6 +13,7 @@ export const builtApps = {
   ingest: ["apps/ingest/dist/main.js"],
   worker: ["apps/worker/dist/main.js"],
   lookup: ["apps/lookup/dist/main.js"],
+  webhooks: ["apps/webhooks/dist/main.js"],
   ops: ["apps/ops/dist/main.js"],
 } as const;
 

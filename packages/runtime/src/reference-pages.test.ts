@@ -17,6 +17,7 @@ function readSource(folder: string): string {
 const ingest = readSource("apps/ingest");
 const worker = readSource("apps/worker");
 const lookup = readSource("apps/lookup");
+const webhooks = readSource("apps/webhooks");
 
 describe("the table of environment variables", () => {
   const lines = readPage("variables.md")
@@ -24,7 +25,8 @@ describe("the table of environment variables", () => {
     .filter((line) => line.startsWith("| `"));
   const rows = lines.map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
   const isReadBy = (processes: string | undefined, app: string) =>
-    processes === "all" || processes?.split(", ").includes(app);
+    // All that use Redis.
+    (processes === "all" && app !== "webhooks") || processes?.split(", ").includes(app);
   const ofOneProcess = new Map(Object.entries<v.GenericSchema>(variables));
 
   test("names every variable once", () => {
@@ -32,14 +34,19 @@ describe("the table of environment variables", () => {
     expect(names.toSorted()).toEqual([...ofOneProcess.keys(), "ADMIN_PORT"].toSorted());
   });
 
-  test.each(Object.entries({ ingest, worker, lookup }))("names the variables that %s reads", (app, source) => {
-    const settings = [...source.matchAll(/^ {2}([A-Z_]+): (?:variables\.|adminPort\()/gm)].map(([, name]) => name);
-    if (source.includes("  ...redisVariables,\n")) settings.push(...Object.keys(redisVariables));
-    // Whoever reads a URL reads its password.
-    const read = settings.flatMap((name) => [name, name?.replace(/_URL$/, "_PASSWORD")]);
-    const named = rows.filter(([, , processes]) => isReadBy(processes, app)).map(([, name]) => name);
-    expect(named.toSorted()).toEqual([...new Set(read)].toSorted());
-  });
+  test.each(Object.entries({ ingest, worker, lookup, webhooks }))(
+    "names the variables that %s reads",
+    (app, source) => {
+      const settings = [...source.matchAll(/^ {2}([A-Z_]+): (?:variables\.|(?:admin|service)Port\()/gm)].map(
+        ([, name]) => name,
+      );
+      if (source.includes("  ...redisVariables,\n")) settings.push(...Object.keys(redisVariables));
+      // Whoever reads a URL reads its password.
+      const read = settings.flatMap((name) => [name, name?.replace(/^(REDIS|DATABASE)_URL$/, "$1_PASSWORD")]);
+      const named = rows.filter(([, , processes]) => isReadBy(processes, app)).map(([, name]) => name);
+      expect(named.toSorted()).toEqual([...new Set(read)].toSorted());
+    },
+  );
 
   test("names what ops reads", () => {
     const read = Array.from(readSource("apps/ops").matchAll(/\bvariables\.([A-Z_]+)/g), ([, name]) => name);
@@ -53,7 +60,7 @@ describe("the table of environment variables", () => {
       const { success, output } = v.safeParse(v.object({ [name]: ofOneProcess.get(name) ?? v.never() }), {});
       expect([name, success ? String(output[name] ?? "none") : "required"]).toEqual([name, documented]);
     }
-    const ports = `${ingest}${worker}${lookup}`.matchAll(/adminPort\((\d+)\)/g);
+    const ports = `${ingest}${worker}${lookup}${webhooks}`.matchAll(/adminPort\((\d+)\)/g);
     expect(rows.find(([, name]) => name === "ADMIN_PORT")?.[3]).toBe(Array.from(ports, ([, port]) => port).join(", "));
   });
 

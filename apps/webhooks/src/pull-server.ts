@@ -1,0 +1,33 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { Logger } from "@booking-events/runtime";
+
+/** Subscribers that pull keep a connection each, and wait on it for up to half a minute. */
+const maxConnections = 2_000;
+/** For receiving a request, which has no body. */
+const requestTimeoutMs = 10_000;
+const headersTimeoutMs = 5_000;
+/** Longer than most load balancers keep idle connections: as KEEP_ALIVE_TIMEOUT_MS of ingest and lookup. */
+const keepAliveTimeoutMs = 650_000;
+const maxHeaderBytes = 8_192;
+
+export function createPullServer(answer: RequestListener, logger: Logger): Server {
+  const server = createServer(
+    {
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: headersTimeoutMs,
+      keepAliveTimeout: keepAliveTimeoutMs,
+      maxHeaderSize: maxHeaderBytes,
+    },
+    answer,
+  );
+  server.maxConnections = maxConnections;
+  server.on("drop", () => logger.warn({ maxConnections }, "a connection was refused: too many are open"));
+  return server;
+}
+
+/** Takes no more connections, and closes idle ones. Resolves when the requests under way are answered. */
+export function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}
