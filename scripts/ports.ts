@@ -56,13 +56,15 @@ function cannotListen(port: number, host: string, cause: NodeJS.ErrnoException):
 
 /** The ports of the apps. */
 interface AppPorts {
-  /** On which ingest and lookup listen. */
+  /** On which ingest, lookup and webhooks listen. */
   host: string;
   ingest: number;
   lookup: number;
+  webhooks: number;
   ingestAdmin: number;
   workerAdmin: number;
   lookupAdmin: number;
+  webhooksAdmin: number;
 }
 
 export const DEFAULT_PORT = 8080;
@@ -71,8 +73,8 @@ const DEFAULT_ADMIN_PORT = 9101;
 const NEIGHBOURS_MAX = 20;
 
 /**
- * From PORT, HOST and ADMIN_PORT, as far as they are set. PORT is ingest's, and lookup has a free one near it. Each app
- * has an admin port: ADMIN_PORT is ingest's, and those of worker and lookup are the next ones.
+ * From PORT, HOST and ADMIN_PORT, as far as they are set. PORT is ingest's, and lookup and webhooks have free ones near
+ * it. Each app has an admin port: ADMIN_PORT is ingest's, and those of worker, lookup and webhooks are the next ones.
  *
  * @throws SetupProblem when a port that the user asked for is in use
  */
@@ -82,16 +84,16 @@ export async function chooseAppPorts(environment: NodeJS.ProcessEnv): Promise<Ap
   const adminPort = readPort(environment, "ADMIN_PORT");
   const port = readPort(environment, "PORT");
   const ingest = port ? await checkWanted("PORT", port, host) : await chooseNear(DEFAULT_PORT, { host });
-  const lookup = await chooseNear(ingest + 1, {
-    host,
-    avoid: adminPort ? [0, 1, 2].map((next) => adminPort + next) : [],
-  });
+  const wantedAdmins = adminPort ? [0, 1, 2, 3].map((next) => adminPort + next) : [];
+  const lookup = await chooseNear(ingest + 1, { host, avoid: wantedAdmins });
+  const webhooks = await chooseNear(ingest + 3, { host, avoid: [...wantedAdmins, lookup] });
   const admin = (wanted: number | undefined, usual: number) =>
-    wanted ? checkWanted("ADMIN_PORT", wanted) : chooseNear(usual, { avoid: [ingest, lookup] });
+    wanted ? checkWanted("ADMIN_PORT", wanted) : chooseNear(usual, { avoid: [ingest, lookup, webhooks] });
   const ingestAdmin = await admin(adminPort, DEFAULT_ADMIN_PORT);
   const workerAdmin = await admin(adminPort && adminPort + 1, ingestAdmin + 1);
   const lookupAdmin = await admin(adminPort && adminPort + 2, workerAdmin + 1);
-  return { host, ingest, lookup, ingestAdmin, workerAdmin, lookupAdmin };
+  const webhooksAdmin = await admin(adminPort && adminPort + 3, lookupAdmin + 1);
+  return { host, ingest, lookup, webhooks, ingestAdmin, workerAdmin, lookupAdmin, webhooksAdmin };
 }
 
 async function checkWanted(variable: string, port: number, host?: string): Promise<number> {
@@ -115,9 +117,9 @@ function readPort(environment: NodeJS.ProcessEnv, variable: string): number | un
   const text = environment[variable];
   if (!text) return undefined;
   const port = Number(text);
-  if (Number.isInteger(port) && port >= 1 && port <= 65_533) return port;
+  if (Number.isInteger(port) && port >= 1 && port <= 65_532) return port;
   throw new SetupProblem(
     `${variable} is "${text}", which is not a port.`,
-    "Set it to a number from 1 to 65533, or leave it out.",
+    "Set it to a number from 1 to 65532, or leave it out.",
   );
 }

@@ -25,7 +25,10 @@ export type CodeFrom = "dist" | "source";
 /** Without a limit, ingest never sheds load because of Redis' memory. This one holds some 350,000 waiting events. */
 const REDIS_MAXMEMORY = "1gb";
 const GIVEN_SERVER_TIMEOUT_MS = 15_000;
-const APPS = ["ingest", "worker", "lookup"] as const;
+const APPS = ["ingest", "worker", "lookup", "webhooks"] as const;
+
+/** A subscriber on this machine, such as a developer's own, has http and a private address. */
+const WEBHOOKS_ALLOW_PRIVATE = "true";
 
 /** What the stages of a start share. */
 interface Run {
@@ -123,9 +126,10 @@ async function bringUp(run: Run): Promise<Welcome> {
     secretFile: demoSecretFile,
     runOps: opsRunner(from, { ...environment, DATABASE_URL: database.urls.ops }, stop),
   });
-  const { url, lookupUrl } = await startApps(run, environment, database);
-  // The port is known only now: another program may have taken the usual one.
-  writeEnvironmentFile(environmentFile, { ...forUsers, INGEST_URL: url });
+  const { url, lookupUrl, webhooksUrl } = await startApps(run, environment, database);
+  // The ports are known only now: another program may have taken a usual one.
+  const ofApps = { INGEST_URL: url, LOOKUP_URL: lookupUrl, WEBHOOKS_URL: webhooksUrl, WEBHOOKS_ALLOW_PRIVATE };
+  writeEnvironmentFile(environmentFile, { ...forUsers, ...ofApps });
   if ("secret" in demo) await tryDemoBooking(url, demo.secret, stop);
   return { url, lookupUrl, demo, partnersFile };
 }
@@ -200,26 +204,27 @@ async function buildIfNeeded({ from }: Run, signal: AbortSignal): Promise<void> 
     );
 }
 
-/** @returns the URLs of ingest and lookup */
+/** @returns the URLs of ingest, lookup and webhooks */
 async function startApps(
   { from, stop, apps }: Run,
   environment: NodeJS.ProcessEnv,
   database: DatabaseAccess,
-): Promise<Pick<Welcome, "url" | "lookupUrl">> {
+): Promise<Pick<Welcome, "url" | "lookupUrl"> & { webhooksUrl: string }> {
   const ports = await chooseAppPorts(process.env);
   if (!process.env["PORT"] && ports.ingest !== DEFAULT_PORT)
     say(`Port ${DEFAULT_PORT} is in use by another program: ingest listens on ${ports.ingest}. PORT=… chooses one.`);
-  const common = { ...environment, HOST: ports.host };
+  const common = { ...environment, HOST: ports.host, WEBHOOKS_ALLOW_PRIVATE };
   const starts = APPS.map((name) => async (signal: AbortSignal) => {
     const port = ports[`${name}Admin`];
     const access = name === "ingest" ? {} : { DATABASE_URL: database.urls[name] };
-    const ownPort = String(name === "lookup" ? ports.lookup : ports.ingest);
-    const env = { ...common, ...access, PORT: ownPort, ADMIN_PORT: String(port) };
+    // A worker has none.
+    const ownPort = name === "worker" ? {} : { PORT: String(ports[name]) };
+    const env = { ...common, ...access, ...ownPort, ADMIN_PORT: String(port) };
     apps.push(await startApp({ name, from, env, port, signal }));
   });
-  await step("Ingest, worker and lookup", () => together(stop, starts));
+  await step("Ingest, worker, lookup and webhooks", () => together(stop, starts));
   const urlOf = (port: number) => `http://${hostForClients(ports.host)}:${port}`;
-  return { url: urlOf(ports.ingest), lookupUrl: urlOf(ports.lookup) };
+  return { url: urlOf(ports.ingest), lookupUrl: urlOf(ports.lookup), webhooksUrl: urlOf(ports.webhooks) };
 }
 
 function startApp(options: {

@@ -95,12 +95,14 @@ test("the admin ports are open to Caddy and Prometheus, and published nowhere", 
   expect(scraped("ingest")).toMatchObject({ names: beside("monitoring", "ingest"), port: 9101 });
   expect(scraped("worker")).toMatchObject({ names: beside("monitoring", "worker"), port: 9102 });
   expect(scraped("lookup")).toMatchObject({ names: beside("monitoring", "lookup"), port: 9103 });
+  expect(scraped("webhooks")).toMatchObject({ names: beside("monitoring", "webhooks"), port: 9104 });
   expect(beside("monitoring")).toEqual(
     expect.arrayContaining([
       "ingest",
       "ingest-2",
       "worker",
       "lookup",
+      "webhooks",
       "prometheus",
       "redis-exporter",
       "node-exporter",
@@ -108,13 +110,17 @@ test("the admin ports are open to Caddy and Prometheus, and published nowhere", 
     ]),
   );
   for (const [name, { environment, ports = [] }] of Object.entries(services)) {
-    expect(environment?.["ADMIN_HOST"], name).toBe(/^(ingest|worker|lookup)/.test(name) ? "0.0.0.0" : undefined);
-    expect(ports.join(), name).not.toMatch(/:910[123]$/);
+    expect(environment?.["ADMIN_HOST"], name).toBe(
+      /^(ingest|worker|lookup|webhooks)/.test(name) ? "0.0.0.0" : undefined,
+    );
+    expect(ports.join(), name).not.toMatch(/:910[1234]$/);
   }
   expect(Object.keys(compose.networks).filter((name) => !compose.networks[name]?.internal)).toEqual([
     "edge",
+    "webhooks",
     "operators",
   ]);
+  expect(beside("webhooks")).toEqual(["webhooks"]);
   expect(beside("operators")).toEqual(["prometheus", "alertmanager", "grafana"]);
 });
 
@@ -125,7 +131,7 @@ test("Prometheus reaches the exporters by the jobs that the rules name, and ever
   const jobs = new Map<string, Record<string, { targets: string[]; files: string[]; replacement: string }[]>>(
     scrape_configs.map((job: { job_name: string }) => [job.job_name, job]),
   );
-  expect([...jobs.keys()]).toEqual(["ingest", "worker", "lookup", "redis", "sentinel", "postgres", "node"]);
+  expect([...jobs.keys()]).toEqual(["ingest", "worker", "lookup", "webhooks", "redis", "sentinel", "postgres", "node"]);
   for (const [job, address] of [
     ["postgres", "postgres-exporter:9187"],
     ["node", "node-exporter:9100"],
@@ -215,7 +221,7 @@ test("Node in the images is the one of the tests", async () => {
 test("any long random text can be the password, because it is in no URL", () => {
   const password = "a/b#c?d%zz@:$'\"";
   const containsPassword = (value: string) => /\$\{\w+_PASSWORD/.test(value);
-  for (const name of ["worker", "lookup", "ops", "migrate"]) {
+  for (const name of ["worker", "lookup", "webhooks", "ops", "migrate"]) {
     const environment = Object.fromEntries(
       Object.entries(services[name]?.environment ?? {}).map(([key, value]) => [
         key,
@@ -227,7 +233,7 @@ test("any long random text can be the password, because it is in no URL", () => 
   }
   const values = Object.values(services).flatMap(({ environment }) => Object.values(environment ?? {}));
   const passwords = values.filter((value) => containsPassword(String(value)));
-  expect(passwords).toHaveLength(11);
+  expect(passwords).toHaveLength(13);
   for (const value of passwords) expect(value).toMatch(/^\$\{\w+_PASSWORD:\?[^}]+\}$/);
 });
 
@@ -236,11 +242,11 @@ test("each process has a database role of its own, whose password only it and th
   for (const [name, { environment = {}, depends_on }] of Object.entries(services)) {
     const own = name === "postgres-exporter" ? "exporter" : name;
     const mayKnow = /^(postgres|backup|migrate)$/.test(name)
-      ? ["POSTGRES", "WORKER_DATABASE", "LOOKUP_DATABASE", "OPS_DATABASE", "EXPORTER_DATABASE"]
+      ? ["POSTGRES", "WORKER_DATABASE", "LOOKUP_DATABASE", "WEBHOOKS_DATABASE", "OPS_DATABASE", "EXPORTER_DATABASE"]
       : [`${own.toUpperCase()}_DATABASE`];
     for (const value of Object.values(environment).filter((value) => String(value).includes("_PASSWORD")))
       expect([name, mayKnow.map(passwordOf)]).toEqual([name, expect.arrayContaining([value])]);
-    if (!["worker", "lookup", "ops", "exporter"].includes(own)) continue;
+    if (!["worker", "lookup", "webhooks", "ops", "exporter"].includes(own)) continue;
     const user = environment["DATA_SOURCE_USER"] ?? /\/\/(\w+)@/.exec(environment["DATABASE_URL"] ?? "")?.[1];
     expect(user).toBe(`booking_events_${own}`);
     // The roles and their rights are there before.
@@ -250,7 +256,7 @@ test("each process has a database role of its own, whose password only it and th
   const { command, environment = {}, depends_on } = services["migrate"] ?? {};
   expect(command).toEqual(["migrate", "--grant"]);
   expect(environment).toMatchObject({ DATABASE_PASSWORD: passwordOf("POSTGRES") });
-  for (const user of ["WORKER", "LOOKUP", "OPS", "EXPORTER"])
+  for (const user of ["WORKER", "LOOKUP", "WEBHOOKS", "OPS", "EXPORTER"])
     expect(environment[`${user}_DATABASE_PASSWORD`]).toBe(passwordOf(`${user}_DATABASE`));
   expect(depends_on?.["postgres"]).toEqual({ condition: "service_healthy" });
 });
@@ -278,7 +284,16 @@ test("from outside, only Caddy can be reached, and each data store only by who n
   expect(published.filter(([, port]) => !port?.startsWith("127.0.0.1:")).map(([name]) => name)).toEqual(
     Array(2).fill("caddy"),
   );
-  expect(beside("database")).toEqual(["worker", "lookup", "ops", "migrate", "postgres", "backup", "postgres-exporter"]);
+  expect(beside("database")).toEqual([
+    "worker",
+    "lookup",
+    "webhooks",
+    "ops",
+    "migrate",
+    "postgres",
+    "backup",
+    "postgres-exporter",
+  ]);
   expect(beside("queue")).toEqual([
     "ingest",
     "ingest-2",
@@ -292,7 +307,7 @@ test("from outside, only Caddy can be reached, and each data store only by who n
 });
 
 test("each program uses less memory than its container has, so the kernel does not kill it", () => {
-  for (const name of ["ingest", "ingest-2", "worker", "lookup"]) {
+  for (const name of ["ingest", "ingest-2", "worker", "lookup", "webhooks"]) {
     const { environment, mem_limit } = services[name] ?? {};
     const heapMegabytes = Number(/^--max-old-space-size=(\d+)$/.exec(environment?.["NODE_OPTIONS"] ?? "")?.[1]);
     // Besides the heap of old objects, Node needs memory for new objects, code and buffers.
@@ -315,7 +330,9 @@ test("each image has the tag of the release, and whatever a host decides is in .
   const built = Object.entries(services).filter(([, { build }]) => build !== undefined);
   for (const [name, { image, build }] of built)
     expect(image, name).toBe(`booking-events-${build?.target}:\${RELEASE:-local}`);
-  expect(new Set(built.map(([, { build }]) => build?.target))).toEqual(new Set(["ingest", "worker", "lookup", "ops"]));
+  expect(new Set(built.map(([, { build }]) => build?.target))).toEqual(
+    new Set(["ingest", "worker", "lookup", "webhooks", "ops"]),
+  );
   const files = await Promise.all(
     ["docker-compose.yml", "deploy/ha/compose.yml"].map((file) => readFile(file, "utf8")),
   );

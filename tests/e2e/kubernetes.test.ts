@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { BlockList } from "node:net";
 import { posix } from "node:path";
 import { readMetricNames } from "@booking-events/harness/metric-names";
 import { parseEnvironment, variables } from "@booking-events/runtime";
@@ -78,7 +79,7 @@ describe("every pod", () => {
       const ports = (container.ports ?? []).map((port: { containerPort: number }) => port.containerPort);
       expect([object.metadata.name, stage && ports]).toEqual([object.metadata.name, exposed]);
     }
-    expect(pods).toHaveLength(5);
+    expect(pods).toHaveLength(6);
   });
 
   test("sets variables that the processes know, to values that they accept", () => {
@@ -99,6 +100,7 @@ describe("every pod", () => {
     ["ingest", ["REDIS_URL"], ["REDIS_PASSWORD"]],
     ["worker", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD", "DIGEST_KEY"]],
     ["lookup", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD", "DIGEST_KEY"]],
+    ["webhooks", ["DATABASE_URL"], ["DATABASE_PASSWORD"]],
     ["ops", ["REDIS_URL", "DATABASE_URL"], ["REDIS_PASSWORD", "DATABASE_PASSWORD", "DIGEST_KEY"]],
     ["migrate", ["DATABASE_URL"], ["DATABASE_PASSWORD"]],
   ])("of %s gets its own credentials, and no others, from its own Secret", (component, required, optional) => {
@@ -134,7 +136,7 @@ describe("every pod", () => {
 
   test("has the memory that its process needs, as in Compose", () => {
     const { services } = parse(readFileSync("docker-compose.yml", "utf8"), { merge: true });
-    for (const component of ["ingest", "worker", "lookup"]) {
+    for (const component of ["ingest", "worker", "lookup", "webhooks"]) {
       const { resources, env } = podOf(component).container;
       const { mem_limit, environment } = services[component];
       expect(resources.limits).toEqual({ memory: mem_limit.replace(/m$/, "Mi") });
@@ -173,9 +175,29 @@ function selects({ matchLabels, matchExpressions = [] }: Selector, labels: Recor
   );
 }
 
+test("webhooks reaches PostgreSQL and public addresses, and nothing else of the network", () => {
+  const [database, , internet] = find("NetworkPolicy", "webhooks")["spec"].egress;
+  expect(database.to).toEqual([{ ipBlock: { cidr: "10.10.2.0/24" } }]);
+  const [ipv4, ipv6, ...others] = internet.to;
+  expect(ipv6).toEqual({ ipBlock: { cidr: "2000::/3" } });
+  expect(others).toEqual([]);
+  const isAllowed = (address: string) => {
+    const blocks = new BlockList();
+    for (const range of ipv4.ipBlock.except) {
+      const [network, prefix] = range.split("/");
+      blocks.addSubnet(network, Number(prefix));
+    }
+    return !blocks.check(address);
+  };
+  expect(
+    ["10.0.0.1", "100.64.0.1", "127.0.0.1", "169.254.169.254", "172.31.0.1", "192.168.1.1"].filter(isAllowed),
+  ).toEqual([]);
+  expect(isAllowed("8.8.8.8")).toBe(true);
+});
+
 test("ingest reaches Redis only, worker and lookup PostgreSQL too, and only Prometheus and the proxy reach them", () => {
-  const ports = (rules: { ports: { port: number | string }[] }[] = []) =>
-    rules.map((rule) => rule.ports.map(({ port }) => port));
+  const ports = (rules: { ports?: { port: number | string }[] }[] = []) =>
+    rules.map(({ ports = [] }) => ports.map(({ port }) => port));
   const open = (component: string) => {
     const { ingress, egress } = find("NetworkPolicy", component)["spec"];
     return { ingress: ports(ingress), egress: ports(egress) };
@@ -184,6 +206,7 @@ test("ingest reaches Redis only, worker and lookup PostgreSQL too, and only Prom
   expect(open("ingest")).toEqual({ ingress: [["http"], ["admin"]], egress: [[6379], dns] });
   expect(open("worker")).toEqual({ ingress: [["admin"]], egress: [[6379], [5432], dns] });
   expect(open("lookup")).toEqual({ ingress: [["http"], ["admin"]], egress: [[6379], [5432], dns] });
+  expect(open("webhooks")).toEqual({ ingress: [["http"], ["admin"]], egress: [[5432], dns, []] });
   expect(open("ops")).toEqual({ ingress: [], egress: [[6379], [5432], dns] });
   for (const policy of objects.filter(({ kind }) => kind === "NetworkPolicy")) {
     for (const rule of [...(policy["spec"].ingress ?? []), ...policy["spec"].egress]) {
@@ -192,7 +215,7 @@ test("ingest reaches Redis only, worker and lookup PostgreSQL too, and only Prom
   }
 });
 
-describe.each(["ingest", "worker", "lookup"])("%s", (component) => {
+describe.each(["ingest", "worker", "lookup", "webhooks"])("%s", (component) => {
   test("is found by its service, disruption budget and monitor, and by its autoscaler if it has one", () => {
     const { spec, metadata } = find("Deployment", component);
     const labels = spec.template.metadata.labels;
@@ -207,7 +230,7 @@ describe.each(["ingest", "worker", "lookup"])("%s", (component) => {
     expect(selects(monitor.selector, service.metadata.labels ?? {})).toBe(true);
     const named = new Set(service["spec"].ports.map(({ name }: { name: string }) => name));
     for (const { port } of monitor.endpoints) expect(named).toContain(port);
-    if (component === "lookup") return;
+    if (component === "lookup" || component === "webhooks") return;
     const autoscaler = component === "ingest" ? "HorizontalPodAutoscaler" : "ScaledObject";
     expect(find(autoscaler, component)["spec"].scaleTargetRef.name).toBe(metadata.name);
     // With `replicas`, each deployment would undo what the autoscaler did.
@@ -316,9 +339,9 @@ describe("with Redis Cluster and PostgreSQL of operators", () => {
   const withOperators = rendered["example-operators"] ?? [];
   const ofKind = (wanted: string) => withOperators.filter(({ kind }) => kind === wanted);
 
-  test("every process finds the cluster, and has the same number of shards", () => {
+  test("every process that uses Redis finds the cluster, and has the same number of shards", () => {
     const [cluster] = ofKind("RedisCluster");
-    const deployments = ofKind("Deployment");
+    const deployments = ofKind("Deployment").filter(({ metadata }) => metadata.name !== "booking-events-webhooks");
     expect(deployments).toHaveLength(4);
     for (const object of deployments) {
       const { env } = podSpecOf(object).containers[0];

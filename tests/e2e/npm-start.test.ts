@@ -80,14 +80,16 @@ test("one command in a copy that is not built, and the printed commands, make a 
     decidedBy: answer.eventId,
   });
   expect(await readUsers()).toEqual([
+    { program: "booking-events-deliver", user: "booking_events_webhooks", isSuperuser: false },
     { program: "booking-events-lookup", user: "booking_events_lookup", isSuperuser: false },
+    { program: "booking-events-webhooks", user: "booking_events_webhooks", isSuperuser: false },
     { program: "booking-events-worker", user: "booking_events_worker", isSuperuser: false },
   ]);
   const forOps = parseEnv(await readFile(join(clone, ".data/ops.env"), "utf8"));
   expect(new URL(forOps["DATABASE_URL"] ?? "").username).toBe("booking_events_ops");
 
   // All of 127.0.0.0/8 is this machine. A server on all addresses also answers there; one on 127.0.0.1 does not.
-  for (const port of [first.port, first.adminPort, first.adminPort + 1, first.adminPort + 2]) {
+  for (const port of [first.port, ...[0, 1, 2, 3].map((next) => first.adminPort + next)]) {
     const reached = connect(port, "127.0.0.1");
     await expect(once(reached, "connect")).resolves.toBeDefined();
     reached.destroy(); // Otherwise a shutdown would wait for a request.
@@ -95,6 +97,7 @@ test("one command in a copy that is not built, and the printed commands, make a 
   }
   const environment = await readEnvironment();
   expect(environment["INGEST_URL"]).toBe(`http://localhost:${first.port}`);
+  for (const name of ["LOOKUP_URL", "WEBHOOKS_URL"]) expect((await fetch(environment[name] ?? "")).status).toBe(404);
   // Without a name, redis-cli would send an empty one, which Redis refuses.
   expect(environment["REDIS_URL"]).toMatch(/^redis:\/\/default:\w+@/);
   const redis = new Redis(environment["REDIS_URL"] ?? "");
@@ -116,9 +119,9 @@ test("one command in a copy that is not built, and the printed commands, make a 
 
   expect(await second.stop("SIGTERM")).toBe(0);
 
-  for (const name of ["ingest", "worker", "lookup"]) {
+  for (const name of ["ingest", "worker", "lookup", "webhooks"]) {
     const log = await readFile(join(clone, `.data/log/${name}.log`), "utf8");
-    expect(log).toContain(answer.eventId);
+    if (name !== "webhooks") expect(log).toContain(answer.eventId);
     expect(log.match(/"msg":"stopped"/g)).toHaveLength(2);
   }
   expect(await readInstalled()).toBe(installedAt);

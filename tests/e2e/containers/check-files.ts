@@ -34,7 +34,7 @@ const files = [alone, `${alone}:deploy/ha/compose.yml`];
 const profiles = ["", "tls", "observability", "backup", "ops", "*"];
 /** Each runs one command. */
 const ends = new Set(["ops", "migrate", "folders", "tls-needs-site-address"]);
-const apps = /^(ingest|worker|lookup|ops|migrate)/;
+const usersOfRedis = /^(ingest|worker|lookup|ops|migrate)/;
 
 /** Lets the real Compose read and merge the files, and checks what must hold for whatever comes out. Needs no engine. */
 export async function checkFiles(deployment: Deployment, step: Step): Promise<void> {
@@ -93,11 +93,11 @@ function toSeconds(duration = ""): number {
 
 async function checkInputs(name: string, { environment = {}, volumes = [] }: Service): Promise<void> {
   for (const { type, source } of volumes) if (type === "bind" && source.includes("/deploy/")) await access(source);
-  if (!apps.test(name)) return;
+  if (!usersOfRedis.test(name) && name !== "webhooks") return;
   // Node's own.
   for (const variable of Object.keys(environment))
     if (variable !== "NODE_OPTIONS") assert(Object.hasOwn(variables, variable), `${name} has ${variable}`);
-  toRedisServers(parseEnvironment(redisVariables, environment));
+  if (usersOfRedis.test(name)) toRedisServers(parseEnvironment(redisVariables, environment));
   if (!name.startsWith("ingest")) parseEnvironment({ DATABASE_URL: variables.DATABASE_URL }, environment);
 }
 
@@ -149,7 +149,7 @@ function checkRedis(one: Model, several: Model): void {
   }
   for (const [name, { environment }] of [...servers, ...sentinels])
     assert.equal(environment?.["FIRST_PRIMARY"], several.services["redis"]?.environment?.["ADDRESS"], name);
-  for (const [name, { environment }] of ofKind(several, apps)) {
+  for (const [name, { environment }] of ofKind(several, usersOfRedis)) {
     assert.equal(environment?.["REDIS_SENTINELS"], addresses.map((address) => `${address}:26379`).join(), name);
     // 200 means that a replica has the event too.
     const confirms = /^(ingest|ops|migrate)/.test(name) ? "1" : undefined;
@@ -167,9 +167,9 @@ function checkPostgres(one: Model, several: Model): void {
     assert.equal(environment?.["NAME"], name);
     assert.equal(environment?.["SYNCHRONOUS_STANDBY_NAMES"], names.map((other) => `"${other}"`).join());
   }
-  for (const [name, { environment }] of ofKind(several, /^(worker|lookup|ops|migrate)/)) {
+  for (const [name, { environment }] of ofKind(several, /^(worker|lookup|webhooks|ops|migrate)/)) {
     assert(environment?.["DATABASE_URL"]?.includes(names.map((server) => `${server}:5432`).join()), name);
-    const confirms = name === "lookup" ? undefined : "1";
+    const confirms = ["lookup", "webhooks"].includes(name) ? undefined : "1";
     assert.equal(environment?.["DATABASE_STANDBYS_TO_CONFIRM"], confirms, name);
   }
 }

@@ -175,6 +175,7 @@ const emptyFolders = ["--entrypoint=rm", "redis:8.10.2-alpine", "-rf", "/folder/
 const hostFile = `services:
   ingest: { ports: !override ["127.0.0.1::8080"] }
   lookup: { ports: !override ["127.0.0.1::8080"] }
+  webhooks: { ports: !override ["127.0.0.1::8083"] }
   caddy: { ports: !override ["127.0.0.1::443"] }
   prometheus: { ports: !override ["127.0.0.1::9090"] }
   alertmanager: { ports: !override ["127.0.0.1::9093"] }

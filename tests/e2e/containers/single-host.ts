@@ -60,7 +60,7 @@ async function update(deployment: Deployment, sender: Sender): Promise<string> {
   const replace = (...services: string[]) =>
     deployment.compose("up", "--detach", "--wait", "--no-deps", "--force-recreate", ...services);
   await deployment.compose("run", "--rm", "--no-TTY", "migrate");
-  for (const service of ["ingest", "ingest-2", "lookup", "worker"]) await replace(service);
+  for (const service of ["ingest", "ingest-2", "lookup", "webhooks", "worker"]) await replace(service);
   await waitFor(() => sender.answers.length >= first + 500, { timeoutMs: 60_000 });
   // A machine that is busy with other things refuses some by itself.
   const isBusy = /"code":"(overloaded|too-slow)"/;
