@@ -8,6 +8,7 @@ export interface Build {
   ingest: readonly string[];
   worker: readonly string[];
   lookup: readonly string[];
+  webhooks: readonly string[];
   ops: readonly string[];
   /** A program that follows the feed: see `keep-copy.ts`. */
   reader: readonly string[];
@@ -53,6 +54,20 @@ export const brokenBuilds: readonly BrokenBuild[] = [
     "postgres 440 days ahead while a worker starts, an ingest and a worker three days ahead, redis two hours behind",
     { worker: fromSource("tests/chaos/broken/trust-one-clock.ts") },
   ),
+  breakBuild(
+    "move-place-early",
+    "wrong delivery",
+    "a webhooks told to stop, the other frozen for longer than its lease, then the first killed",
+    {
+      webhooks: fromSource("tests/chaos/broken/move-place-early.ts"),
+    },
+  ),
+  breakBuild("ignore-leases", "wrong delivery", "postgres frozen, a worker killed", {
+    webhooks: fromSource("tests/chaos/broken/ignore-leases.ts"),
+  }),
+  breakBuild("read-content-early", "guest stays", "postgres frozen, a worker killed", {
+    webhooks: fromSource("tests/chaos/broken/read-content-early.ts"),
+  }),
 ];
 
 /** Its mistake shows in `bad-neighbour.ts`, where nothing is killed. */

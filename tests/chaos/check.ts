@@ -17,7 +17,8 @@ export const violationKinds = {
   crashed: "processes that ended by themselves or did not recover",
   stuck: "queues that did not become empty",
   stranger: "what those of another database have done",
-  "guest stays": "what is left of erased guests, in the tables or with a reader of the feed",
+  "wrong delivery": "what subscribers did not get, or out of turn, or not as it is in the feed",
+  "guest stays": "what is left of erased guests, in the tables, with a reader of the feed or posted to a subscriber",
 } as const;
 export type ViolationKind = keyof typeof violationKinds;
 

@@ -1,6 +1,14 @@
 import type { Random } from "./random.ts";
 
-export const appNames = ["ingest-1", "ingest-2", "worker-1", "worker-2", "worker-3"] as const;
+export const appNames = [
+  "ingest-1",
+  "ingest-2",
+  "worker-1",
+  "worker-2",
+  "worker-3",
+  "webhooks-1",
+  "webhooks-2",
+] as const;
 /** A lookup runs only beside bad neighbours, where nothing is hit. */
 export type AppName = (typeof appNames)[number] | "lookup-1";
 /** The strangers are of another database, and are never hit. */
@@ -81,11 +89,20 @@ export const scenarios = {
     kill("worker-1", 1_500),
     wrongClock("redis", 3_500, -2 * hourMs, 1_000),
   ],
+  /**
+   * The first is told to stop, so the other one takes over at once; then it freezes, and loses its leases; then the first
+   * one is killed, and holds leases that nobody has given back.
+   */
+  "a webhooks told to stop, the other frozen for longer than its lease, then the first killed": [
+    { atMs: 1_000, target: "webhooks-1", action: "end", signal: "SIGTERM", downMs: 0 },
+    freeze("webhooks-2", 3_000, 12_500),
+    kill("webhooks-1", 15_800),
+  ],
   /** Its senders give up, go to the other one, and send newer events there. Then it reads what they had sent to it. */
   "an ingest frozen for longer than senders wait": [freeze("ingest-1", 300, 6_500)],
 } satisfies Record<string, readonly Fault[]>;
 
-/** Enough for the faults of a scenario, and some time without any. */
+/** Enough for the faults of most scenarios, and some time without any. Of others, the last faults come later. */
 export const scenarioMs = 7_000;
 
 const gapMs = { least: 1_000, most: 4_500 };
@@ -118,17 +135,29 @@ const endings = {
 export function planFaults(random: Random, durationMs: number): Fault[] {
   const known = planScenarios(Object.values(scenarios));
   const knownEndMs = Object.keys(scenarios).length * scenarioMs;
-  return [...known, ...planRandomFaults(random, knownEndMs, durationMs)].filter(({ atMs }) => atMs < durationMs);
+  const faults = [...known, ...planRandomFaults(random, known, { fromMs: knownEndMs, toMs: durationMs })];
+  return inOrder(faults.filter(({ atMs }) => atMs < durationMs));
 }
 
 /** One scenario after the other. */
 export function planScenarios(some: readonly (readonly Fault[])[]): Fault[] {
-  return some.flatMap((faults, index) => faults.map((fault) => ({ ...fault, atMs: fault.atMs + index * scenarioMs })));
+  return inOrder(
+    some.flatMap((faults, index) => faults.map((fault) => ({ ...fault, atMs: fault.atMs + index * scenarioMs }))),
+  );
 }
 
-function planRandomFaults(random: Random, fromMs: number, toMs: number): Fault[] {
+export function inOrder(faults: readonly Fault[]): Fault[] {
+  return faults.toSorted((one, other) => one.atMs - other.atMs);
+}
+
+/** @param known some of them may come later than `fromMs` */
+function planRandomFaults(
+  random: Random,
+  known: readonly Fault[],
+  { fromMs, toMs }: { fromMs: number; toMs: number },
+): Fault[] {
   const faults: Fault[] = [];
-  const busyUntilMs = new Map<TargetName, number>();
+  const busyUntilMs = new Map(known.map((fault) => [fault.target, fault.atMs + lengthMs(fault) + recoveryMs]));
   for (let atMs = fromMs; atMs < toMs; atMs += random.between(gapMs.least, gapMs.most)) {
     const fault = planRandomFault(random, Math.round(atMs));
     if (atMs < (busyUntilMs.get(fault.target) ?? 0)) continue;
@@ -147,7 +176,8 @@ function planRandomFault(random: Random, atMs: number): Fault {
   }
   if (target === "postgres" && random.chance(0.3))
     return { atMs, target, action: "expire certificate", forMs: within(expiryMs) };
-  if (random.chance(0.15)) {
+  // By the clock of webhooks it is judged when an attempt began.
+  if (!target.startsWith("webhooks") && random.chance(0.15)) {
     const aheadMs = random.pick(wrongBy) * random.pick([1, -1]);
     return wrongClock(target, atMs, aheadMs, within(wrongClockMs));
   }

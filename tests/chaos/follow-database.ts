@@ -11,6 +11,8 @@ export function followDatabase(pool: pg.Pool, signal: AbortSignal) {
   const seen = {
     /** Ids of `booking_changes`, in the order in which they were read. */
     changeIds: [] as number[],
+    /** By booking: when its erasure was first seen, by this machine's clock. */
+    erasedAtMs: new Map<string, number>(),
     /** Events in the log at the last look. */
     applied: 0,
     /** When that was seen to have grown, by `performance.now()`. */
@@ -19,11 +21,14 @@ export function followDatabase(pool: pg.Pool, signal: AbortSignal) {
     workerConnections: { tls: new Set<string>(), plain: new Set<string>() },
   };
   const finish = follow(feedIntervalMs, signal, async () => {
-    const changes = await pool.query<{ id: number }>(
-      "select id::float8 from booking_changes where id > $1 order by id",
+    const changes = await pool.query<{ id: number; bookingId: string; change: string }>(
+      `select id::float8, booking_id as "bookingId", change from booking_changes where id > $1 order by id`,
       [seen.changeIds.at(-1) ?? 0],
     );
-    for (const { id } of changes.rows) seen.changeIds.push(id);
+    for (const { id, bookingId, change } of changes.rows) {
+      seen.changeIds.push(id);
+      if (change === "erased") seen.erasedAtMs.set(bookingId, Date.now());
+    }
     const log = await pool.query<{ count: number }>("select count(*)::float8 from booking_events");
     const applied = log.rows[0]?.count ?? 0;
     if (applied > seen.applied) seen.appliedAtMs.push(performance.now());

@@ -17,7 +17,7 @@ import type { RunOptions } from "./run-on-system.ts";
 
 const help = `Starts the whole service, posts random histories, kills and freezes random processes,
 Redis and PostgreSQL included, sets their clocks wrong, lets PostgreSQL's certificate expire,
-and checks from outside that nothing is lost.
+and checks from outside that nothing is lost, and that subscribers get everything.
 
   npm run chaos -- [--redis cluster|sentinel] [--postgres standby]
                    [--minutes N] [--seed S] [--rate R] [--report FILE]

@@ -38,6 +38,8 @@ export interface ChaosReport extends Report {
   erasures: { guests: number; kills: number };
   /** How often programs that keep a copy of the bookings were stopped, and started over. */
   readers: { stops: number; resets: number };
+  /** Requests to subscribers, and how often the lease of a subscription changed hands. */
+  deliveries: { requests: number; accepted: number; forgotten: number; erased: number; takeovers: number };
   /** Of servers with replicas. */
   machineFaults: MachineFaultReport[];
 }
@@ -107,6 +109,12 @@ export function formatChaosReport(report: ChaosReport): string {
     formatCount("row locks", report.rowLocks, "held from outside for up to 6 s"),
     formatCount("erased", report.erasures.guests, `guests, and ${report.erasures.kills} of the commands killed`),
     formatCount("readers", report.readers.stops, `times stopped, and ${report.readers.resets} times started over`),
+    formatCount(
+      "deliveries",
+      report.deliveries.requests,
+      `requests, ${format(report.deliveries.accepted)} accepted, ${report.deliveries.forgotten} of them then lost`,
+    ),
+    formatCount("takeovers", report.deliveries.takeovers, "of subscriptions by another process"),
     ...formatMachineFaults(report.machineFaults),
     ...formatVerdict(report, `Seed ${report.seed}, build ${report.build}`),
   ].join("\n");

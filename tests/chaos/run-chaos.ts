@@ -13,6 +13,7 @@ import { Followers } from "./run-followers.ts";
 import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
 import { Readers } from "./run-readers.ts";
 import { Stranger } from "./run-stranger.ts";
+import { Subscribers } from "./run-subscribers.ts";
 import type { System, SystemOptions } from "./start-system.ts";
 
 export interface ChaosOptions
@@ -61,6 +62,8 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const clockIsSet = system.clocks !== undefined;
   const faults = options.faults.filter((fault) => isPossible(fault, system));
   if (!clockIsSet && options.redis === undefined) say(noClockSteps);
+  const subscribers = new Subscribers(system.operate, system.pool, signal);
+  await subscribers.start(seed);
   say(`Ready. Posting ${ratePerSecond} events/s for ${postMs / 1_000} s, with ${faults.length} faults.`);
 
   const load = startPosting(run, options);
@@ -85,12 +88,13 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const rowLocks = (await locking).length;
 
   say("All faults are over and all partners have stopped.");
-  await erasures.rest();
+  await Promise.all([erasures.rest(), subscribers.rest()]);
   await run.drain(standstillMs);
   run.violations.push(...(await erasures.finish(await readers.rest(), system.pool, signal)));
   run.violations.push(...(await readers.finish()));
   run.violations.push(...(await system.readLogs()).flatMap(findLostAttempts));
   run.violations.push(...(await followers.finish()).map((what) => ({ kind: "wrong feed" as const, what })));
+  run.violations.push(...(await subscribers.finish(run.seen.erasedAtMs)));
   run.violations.push(...(await stranger.finish()));
   const report = await run.report(load.posts, erasures.names);
   return {
@@ -102,6 +106,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     rowLocks,
     erasures: { guests: erasures.guests, kills: erasures.kills },
     readers: { stops: readers.stops, resets: readers.resets },
+    deliveries: subscribers.tally,
     tlsConnections: countTlsConnections(run, options),
     clockIsSet,
     redis: options.redis ?? "one",

@@ -70,6 +70,7 @@ export async function startSystem(options: SystemOptions) {
     ...postgres.environment,
     PARTNERS_FILE: partnersFile,
     QUEUE_PREFIX: queuePrefix,
+    WEBHOOKS_ALLOW_PRIVATE: "true",
   };
   await mkdir(join(dir, "log"));
   const apps = await startApps(options, environment, clocks, started);
@@ -171,14 +172,14 @@ async function startApp(
   environment: Record<string, string>,
   { clocks, ...address }: Address & { clocks?: FakeClocks | undefined },
 ): Promise<SupervisedApp> {
-  const program = build[/ingest|worker|lookup/.exec(name)?.[0] as "ingest" | "worker" | "lookup"];
+  const program = build[/ingest|worker|lookup|webhooks/.exec(name)?.[0] as "ingest" | "worker" | "lookup" | "webhooks"];
   return new SupervisedApp({
     ...address,
     name,
     program: await bundleProgram(program),
     environment: {
       ...environment,
-      ...(isOfStranger(name) ? {} : await clocks?.add(name, () => readProcessClock(address.adminPort))),
+      ...(hasOwnClock(name) ? await clocks?.add(name, () => readProcessClock(address.adminPort)) : {}),
       ...(proxyProgram !== undefined && { TRUSTED_PROXY_HOPS: "1" }),
       DUPLICATE_WINDOW_HOURS: String(duplicateWindowHours),
     },
@@ -187,8 +188,9 @@ async function startApp(
   });
 }
 
-function isOfStranger(name: ProcessName): name is Exclude<ProcessName, AppName> {
-  return name.startsWith("stranger-");
+/** Its clock can be set. */
+function hasOwnClock(name: ProcessName): name is AppName {
+  return !/^(?:stranger|webhooks)-/.test(name);
 }
 
 function logPathOf(dir: string, name: ProcessName): string {
