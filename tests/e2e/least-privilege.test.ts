@@ -337,7 +337,10 @@ test("a worker that finds a migration missing says so and waits for the owner to
   );
   await waitFor(() => expect(worker.output()).toContain("are not of this release, or are not granted"));
   const { name, digest } = rows[0];
-  await owner.query("insert into schema_migrations (name, digest) values ($1, $2)", [name, digest]);
+  await owner.query("insert into schema_migrations (name, digest, allows_older) values ($1, $2, false)", [
+    name,
+    digest,
+  ]);
   await worker.untilReady();
 }, 60_000);
 

@@ -626,7 +626,7 @@ describe("migrate", () => {
   });
 
   test("refuses a schema of a newer release", async () => {
-    await pool.query("insert into schema_migrations (name, digest) values ('9999_newer', '00')");
+    await pool.query("insert into schema_migrations (name, digest, allows_older) values ('9999_newer', '00', false)");
     try {
       const { exitCode, stderr } = await ops("migrate");
       expect(exitCode).toBe(1);

@@ -615,6 +615,7 @@ comment on column database_id.id is
 create table schema_migrations (
   name text collate "C" primary key,
   digest text collate "C" not null,
+  allows_older boolean not null,
   run_at timestamptz not null default now()
 );
 
@@ -622,4 +623,5 @@ comment on table schema_migrations is 'One row for each file that has made this 
 comment on column schema_migrations.name is 'The name of the file.';
 comment on column schema_migrations.digest is
   'The SHA-256 of the file, by which a database that was made by other files is recognised.';
+comment on column schema_migrations.allows_older is 'Whether releases that do not have the file can use the schema all the same.';
 comment on column schema_migrations.run_at is 'When the transaction that ran it began.';

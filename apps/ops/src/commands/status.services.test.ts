@@ -284,7 +284,9 @@ test("missing migrations need attention", async () => {
     "delete from schema_migrations where name = (select max(name) from schema_migrations) returning name, digest",
   );
   const { name, digest } = rows[0];
-  cleanups.push(() => pool.query("insert into schema_migrations (name, digest) values ($1, $2)", [name, digest]));
+  cleanups.push(() =>
+    pool.query("insert into schema_migrations (name, digest, allows_older) values ($1, $2, false)", [name, digest]),
+  );
   expect((await readJson()).needsAttention).toContain(`Migrations are missing, from ${name} on. Run: ops migrate`);
 });
 

@@ -145,7 +145,7 @@ function refuseOtherSchemas({ different, unknown }: MigrationStatus, schema: str
     );
   if (unknown.length > 0)
     throw new UnusableDatabaseError(
-      `The database has been migrated by a newer version of this program (${unknown.join(", ")}). Run that version.`,
+      `The database has been migrated by a newer version of this program (${unknown.join(", ")}). Run that version, or restore a backup.`,
     );
 }
 
@@ -167,9 +167,13 @@ function refusedToMigrate(schema: string, cause: DatabaseError): SchemaRefusedEr
   );
 }
 
-async function run(client: Client, { name, sql, digest }: MigrationFile): Promise<void> {
+async function run(client: Client, { name, sql, digest, allowsOlder }: MigrationFile): Promise<void> {
   await client.query(sql);
-  await client.query("insert into schema_migrations (name, digest) values ($1, $2)", [name, digest]);
+  await client.query("insert into schema_migrations (name, digest, allows_older) values ($1, $2, $3)", [
+    name,
+    digest,
+    allowsOlder,
+  ]);
 }
 
 /** This release can't use the database, however long it waits. */

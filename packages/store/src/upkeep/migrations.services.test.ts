@@ -62,16 +62,38 @@ describe("a database whose schema is not this release's", () => {
       .rows;
 
   test("is refused if a newer release has migrated it", async () => {
-    await pool.query("insert into schema_migrations (name, digest) values ('9999_from-the-future', '00')");
+    await pool.query(
+      "insert into schema_migrations (name, digest, allows_older) values ('9999_from-the-future', '00', false)",
+    );
     await expect(migrate(url)).rejects.toThrow(UnusableDatabaseError);
     await expect(migrate(url)).rejects.toThrow("9999_from-the-future");
     await pool.query("delete from schema_migrations where name = '9999_from-the-future'");
     expect(await migrate(url)).toEqual([]);
   });
 
+  test("is used if the newer release's migration says that older ones can go on", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "migrations-"));
+    const files = fileURLToPath(new URL("../../migrations", import.meta.url));
+    await cp(files, folder, { recursive: true });
+    const addition = "-- An index.\n-- Older releases can go on after this.\ncreate index added on bookings (state);\n";
+    await writeFile(join(folder, "9999_addition.sql"), addition);
+    expect(await migrate(url, { folder })).toEqual(["9999_addition"]);
+    expect(await migrate(url)).toEqual([]);
+    await writeFile(join(folder, "9999_zz-change.sql"), "alter table bookings add column changed text");
+    expect(await migrate(url, { folder })).toEqual(["9999_zz-change"]);
+    await expect(migrate(url)).rejects.toThrow("(9999_zz-change)");
+    await pool.query(
+      "delete from schema_migrations where name like '9999%'; alter table bookings drop column changed; drop index added",
+    );
+    await rm(folder, { recursive: true });
+  });
+
   test.each([
     ["a file that has changed", "update schema_migrations set digest = '00' where name = '0002_read-model'"],
-    ["a file that is gone", "insert into schema_migrations (name, digest) values ('0002_another', '00')"],
+    [
+      "a file that is gone",
+      "insert into schema_migrations (name, digest, allows_older) values ('0002_another', '00', false)",
+    ],
     [
       "another program",
       `alter table schema_migrations drop column digest;
