@@ -262,9 +262,9 @@ test("each process has a database role of its own, whose password only it and th
 });
 
 test("whoever uses the folders of the host waits until they belong to the user of the containers", () => {
-  expect(services["folders"]?.entrypoint).toEqual(["chown", "-R", "1000:1000", "/partners", "/backups"]);
+  expect(services["folders"]?.entrypoint).toEqual(["chown", "-R", "1000:1000", "/partners", "/backups", "/accepted"]);
   const mounted = Object.keys(services).filter((name) =>
-    services[name]?.volumes?.some((volume) => /^\.\/(partners|backups):/.test(volume)),
+    services[name]?.volumes?.some((volume) => /^(\.\/(partners|backups)|accepted):/.test(volume)),
   );
   expect(mounted).toEqual(["ingest", "ingest-2", "lookup", "ops", "migrate", "folders", "backup", "node-exporter"]);
   for (const name of mounted.filter((name) => name !== "folders")) {

@@ -44,6 +44,7 @@ import { createUnknownFieldCounter } from "./observe/count-unknown-fields.ts";
 import { createViolationCounter } from "./observe/count-violations.ts";
 import { exportQuotas } from "./observe/export-quotas.ts";
 import { exportSecretExpiry } from "./observe/export-secret-expiry.ts";
+import { AcceptedRecord } from "./observe/keep-accepted.ts";
 import { createRefusalRecorder } from "./observe/record-refusals.ts";
 import { createWarningRecorder } from "./observe/record-warnings.ts";
 import { countPageReads, loadPages } from "./pages/pages.ts";
@@ -60,6 +61,7 @@ const entries = {
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
   QUEUE_SHARDS: variables.QUEUE_SHARDS,
   PARTNERS_FILE: variables.PARTNERS_FILE,
+  ACCEPTED_FOLDER: variables.ACCEPTED_FOLDER,
   TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
   MAX_CONNECTIONS: variables.MAX_CONNECTIONS,
   KEEP_ALIVE_TIMEOUT_MS: variables.KEEP_ALIVE_TIMEOUT_MS,
@@ -204,7 +206,7 @@ async function startQueue({ settings, redis, logger, metrics, parts }: Context, 
   return { producer, queue, load };
 }
 
-function startRecorders({ logger, metrics }: Context, records: Records) {
+function startRecorders({ settings, logger, metrics }: Context, records: Records) {
   const lastUse = createLastUseRecorder({
     write: records.writeLastUses,
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
@@ -219,12 +221,18 @@ function startRecorders({ logger, metrics }: Context, records: Records) {
     onError: (error) => logger.debug({ err: error }, "counting warnings in Redis failed"),
     metrics,
   });
+  const folder = settings.ACCEPTED_FOLDER;
+  const accepted =
+    folder === undefined
+      ? undefined
+      : new AcceptedRecord(folder, (error) => logger.error({ err: error }, "ids of accepted events could not be kept"));
   return {
     lastUse,
     refusals,
     warnings,
+    accepted,
     async stop() {
-      await Promise.all([lastUse.stop(), refusals.stop(), warnings.stop()]);
+      await Promise.all([lastUse.stop(), refusals.stop(), warnings.stop(), accepted?.stop()]);
       records.close();
     },
   };
@@ -250,6 +258,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     context.observer.observe(request);
     countViolations(request);
     recorders.refusals.record(request);
+    recorders.accepted?.record(request);
   }, metrics);
   const connections = new Connections({
     app: "ingest",

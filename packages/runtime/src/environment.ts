@@ -132,6 +132,7 @@ export const variables = {
     "public",
   ),
   PARTNERS_FILE: v.optional(v.pipe(v.string(), v.nonEmpty("must be the path of a file")), "./partners.json"),
+  ACCEPTED_FOLDER: v.optional(v.string()),
   TRUSTED_PROXY_HOPS: v.optional(wholeNumber(0, 16), "0"),
   // The header that announces it has whole seconds. Google's load balancer keeps idle connections for 600 s.
   KEEP_ALIVE_TIMEOUT_MS: v.optional(wholeNumber(1_000, 86_400_000), "650000"),
