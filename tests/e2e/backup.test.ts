@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   mkdirSync,
   mkdtempSync,
@@ -37,13 +38,18 @@ afterEach(() => {
  *
  * @returns what it prints so far
  */
-function runBackup(programs: { pg_dump: string; pg_restore: string }): () => string {
+function runBackup(programs: Record<string, string>, args: string[] = []): () => string {
   for (const [name, commands] of Object.entries(programs)) {
     writeFileSync(join(folder, name), `#!/bin/sh\n${commands}\n`, { mode: 0o755 });
   }
   let output = "";
-  script = spawn("sh", ["deploy/backup.sh"], {
-    env: { PATH: `${folder}:${process.env["PATH"]}`, BACKUP_FOLDER: backups, BACKUP_KEEP_DAYS: "7" },
+  script = spawn("sh", ["deploy/backup.sh", ...args], {
+    env: {
+      PATH: `${folder}:${process.env["PATH"]}`,
+      BACKUP_FOLDER: backups,
+      BACKUP_KEEP_DAYS: "7",
+      PGDATABASE: "booking_events",
+    },
     detached: true,
   });
   for (const stream of [script.stdout, script.stderr]) stream?.on("data", (data) => (output += data));
@@ -76,6 +82,39 @@ test("a backup is complete, readable only by its owner, and replaces those that 
   expect(statSync(report).mode & 0o777).toBe(0o644);
   const [, atS] = /^booking_events_backup_success_timestamp_seconds (\d+)$/m.exec(readFileSync(report, "utf8")) ?? [];
   expect(Number(atS)).toBeGreaterThanOrEqual(startedAtS);
+});
+
+test("the newest dump is checked in a database beside, which is dropped also after a failure", async () => {
+  addBackup("booking-events-2026-11-20T00-00-00Z.dump", 2);
+  addBackup("booking-events-2026-11-22T00-00-00Z.dump", 0);
+  const says = (name: string, result = 0) => `echo "${name} $*"; exit ${result}`;
+  const programs = { createdb: says("createdb"), dropdb: says("dropdb"), psql: says("psql") };
+  const newest = join(backups, "booking-events-2026-11-22T00-00-00Z.dump");
+  for (const result of [0, 1]) {
+    const output = runBackup({ ...programs, pg_restore: says("pg_restore", result) }, ["check"]);
+    const [exitCode] = await once(script as ChildProcess, "close");
+    expect(exitCode).toBe(result);
+    const lines = output().split("\n");
+    expect(lines.slice(0, 4)).toEqual([
+      "dropdb --if-exists --force booking_events_check",
+      "createdb booking_events_check",
+      `Restoring ${newest}`,
+      `pg_restore --dbname=booking_events_check --single-transaction --exit-on-error ${newest}`,
+    ]);
+    expect(lines.at(-2)).toBe("dropdb --force booking_events_check");
+    script = undefined;
+  }
+});
+
+test("a dump is restored only into an empty database", async () => {
+  addBackup("booking-events-2026-11-22T00-00-00Z.dump", 0);
+  const output = runBackup({ psql: "echo 12", pg_restore: "echo restored" }, ["restore"]);
+  const [exitCode] = await once(script as ChildProcess, "close");
+  script = undefined;
+  expect([exitCode, output()]).toEqual([
+    1,
+    "booking_events is not empty. A dump is restored into an empty database only.\n",
+  ]);
 });
 
 test.each([
