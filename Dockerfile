@@ -29,28 +29,28 @@ FROM base AS ingest
 COPY --from=build --chown=root:root /packages/ingest ./
 COPY --from=build --chown=root:root /out/ingest ./
 EXPOSE 8080 9101
-HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9101/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=10s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9101/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/main.js"]
 
 FROM base AS worker
 COPY --from=build --chown=root:root /packages/worker ./
 COPY --from=build --chown=root:root /out/worker ./
 EXPOSE 9102
-HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9102/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=10s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9102/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/main.js"]
 
 FROM base AS lookup
 COPY --from=build --chown=root:root /packages/lookup ./
 COPY --from=build --chown=root:root /out/lookup ./
 EXPOSE 8080 9103
-HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9103/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=10s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9103/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/main.js"]
 
 FROM base AS webhooks
 COPY --from=build --chown=root:root /packages/webhooks ./
 COPY --from=build --chown=root:root /out/webhooks ./
 EXPOSE 8083 9104
-HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9104/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=10s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9104/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/main.js"]
 
 FROM base AS ops

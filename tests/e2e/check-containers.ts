@@ -44,7 +44,7 @@ async function withDeployment(work: (deployment: Deployment) => Promise<void>): 
 
 try {
   await checkContainers();
-} catch {
-  // The step has said what failed.
+} catch (error) {
+  if (!signal.aborted) console.error(String(error));
   process.exitCode = signal.aborted ? 130 : 1;
 }

@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { waitFor } from "@booking-events/harness/wait-for";
+import { freePort } from "@booking-events/scripts/ports";
 import { runCommand } from "@booking-events/scripts/run-command";
 
 /** A container of the deployment, as `docker inspect` describes it. */
 export interface Container {
   service: string;
+  image: string;
   id: string;
   /** On the host. 0: it does not run. */
   pid: number;
@@ -43,7 +45,7 @@ export class Deployment {
     await runCommand("sh", ["-c", copy, "sh", folder], { cwd: root, signal });
     await deployment.#run("deploy/create-env", []);
     await deployment.set({ COMPOSE_PROJECT_NAME: name, RELEASE: name });
-    await writeFile(join(folder, "host.yml"), hostFile);
+    await writeHostFile(join(folder, "host.yml"));
     return deployment;
   }
 
@@ -90,6 +92,37 @@ export class Deployment {
     return output.split("\n").filter((line) => line !== "");
   }
 
+  /**
+   * Types the commands of a page as they stand there.
+   *
+   * @param part of the block that is meant
+   */
+  async typeDocumented(page: string, part: string): Promise<void> {
+    const text = await readFile(join(this.folder, page), "utf8");
+    const block = Array.from(text.matchAll(/^ *```sh\n(.*?)^ *```$/gms), ([, commands = ""]) => commands).find(
+      (commands) => commands.includes(part),
+    );
+    assert(block, `${page} has no commands with ${part}`);
+    await this.type(
+      block
+        .replaceAll(/compose (exec|run --rm) /g, "compose $1 --no-TTY ")
+        .replaceAll("booking-events_", `${this.name}_`),
+    );
+  }
+
+  /** Makes images of a next release: those of this one with another migration. */
+  async buildNext(release: string, migration: string): Promise<void> {
+    const folder = join(this.folder, "next");
+    await mkdir(folder);
+    await writeFile(join(folder, "9999_next.sql"), migration);
+    await writeFile(join(folder, "Dockerfile"), nextImage);
+    const images = (await this.compose("--profile=*", "config", "--images")).split("\n");
+    for (const image of new Set(images.filter((name) => name.startsWith("booking-events-")))) {
+      const next = image.replace(/:.*/, `:${release}`);
+      await this.#run("docker", ["build", "--quiet", `--build-arg=BASE=${image}`, `--tag=${next}`, folder]);
+    }
+  }
+
   async addPartner(id: string): Promise<string> {
     return JSON.parse(await this.ops("partners", "add", id, "--name", "Check", "--json")).secret;
   }
@@ -105,6 +138,7 @@ export class Deployment {
     const found = JSON.parse(await this.#run("docker", ["inspect", ...ids]));
     return found.map(({ Id, State, Config }: Inspected) => ({
       service: Config.Labels["com.docker.compose.service"],
+      image: Config.Image,
       id: Id,
       pid: State.Pid,
       exitCode: State.ExitCode,
@@ -155,7 +189,7 @@ export class Deployment {
     const clean = (file: string, ...args: string[]) => tryCommand(file, ...args);
     const project = ["compose", "--project-name", this.name];
     await clean("docker", ...project, "down", "--volumes", "--remove-orphans", "--timeout=5");
-    const images = (await clean("docker", "image", "ls", "--quiet", `booking-events-*:${this.name}`)) ?? "";
+    const images = (await clean("docker", "image", "ls", "--quiet", `booking-events-*:${this.name}*`)) ?? "";
     const ids = images.split("\n").filter((id) => id !== "");
     if (ids.length > 0) await clean("docker", "image", "rm", "--force", ...new Set(ids));
     // The containers gave two folders to their own user.
@@ -171,18 +205,37 @@ export class Deployment {
 
 const emptyFolders = ["--entrypoint=rm", "redis:8.10.2-alpine", "-rf", "/folder/partners", "/folder/backups"];
 
-/** Ports of the host may be taken. */
-const hostFile = `services:
-  ingest: { ports: !override ["127.0.0.1::8080"] }
-  lookup: { ports: !override ["127.0.0.1::8080"] }
-  webhooks: { ports: !override ["127.0.0.1::8083"] }
-  caddy: { ports: !override ["127.0.0.1::443"] }
-  prometheus: { ports: !override ["127.0.0.1::9090"] }
-  alertmanager: { ports: !override ["127.0.0.1::9093"] }
-  grafana: { ports: !override ["127.0.0.1::3000"] }
-  # Where the check runs in a container itself, Docker refuses to follow the mounts of its disk.
-  node-exporter: { volumes: !override ["/:/host:ro", "./backups:/backups:ro"] }
+const nextImage = `ARG BASE
+FROM $BASE
+USER root
+COPY 9999_next.sql /
+RUN folder=/app/node_modules/@booking-events/store/migrations; [ ! -d $folder ] || cp /9999_next.sql $folder
+USER node
 `;
+
+/**
+ * Ports of the host may be taken. Docker would choose others at each start of a container.
+ *
+ * Where the check runs in a container itself, Docker refuses to follow the mounts of its disk.
+ */
+async function writeHostFile(path: string): Promise<void> {
+  const containerPorts = {
+    ingest: 8080,
+    lookup: 8080,
+    webhooks: 8083,
+    caddy: 443,
+    prometheus: 9090,
+    alertmanager: 9093,
+    grafana: 3000,
+  };
+  const lines = await Promise.all(
+    Object.entries(containerPorts).map(async ([service, port]) => {
+      return `  ${service}: { ports: !override ["127.0.0.1:${await freePort()}:${port}"] }`;
+    }),
+  );
+  const disk = '  node-exporter: { volumes: !override ["/:/host:ro", "./backups:/backups:ro"] }';
+  await writeFile(path, ["services:", ...lines, disk, ""].join("\n"));
+}
 
 interface Inspected {
   Id: string;
@@ -194,7 +247,7 @@ interface Inspected {
     Running: boolean;
     Health?: { Status: string };
   };
-  Config: { Labels: Record<string, string> };
+  Config: { Image: string; Labels: Record<string, string> };
 }
 
 /** What docker needs, and nothing that could stand in for .env. */

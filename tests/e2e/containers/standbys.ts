@@ -107,11 +107,9 @@ async function loseQuorum(deployment: Deployment): Promise<void> {
 
 /** The commands of docs/operations/grow.md. */
 async function losePostgres(deployment: Deployment): Promise<void> {
-  await deployment.type(`docker compose stop postgres
-echo POSTGRES_PRIMARY=postgres-2 >> .env
-docker compose exec --no-TTY --user postgres postgres-2 pg_ctl promote`);
-  await deployment.type(`docker compose rm --force postgres && docker volume rm ${deployment.name}_postgres-data
-docker compose up --detach postgres`);
+  const page = "docs/operations/grow.md";
+  await deployment.typeDocumented(page, "pg_ctl promote");
+  await deployment.typeDocumented(page, "docker volume rm");
   await deployment.untilHealthy("postgres", 120_000);
   await waitFor(
     async () => {

@@ -15,7 +15,7 @@ export async function step<Result>(name: string, run: () => Promise<Result>): Pr
     say("ok", result);
     return result;
   } catch (error) {
-    say("FAILED", String(error).slice(0, 2_000));
+    say("FAILED");
     throw error;
   }
 }
