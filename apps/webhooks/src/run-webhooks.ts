@@ -44,8 +44,10 @@ const entries = {
   SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
 };
 
-/** For the subscriptions, those who pull, and health. Deliveries have their own. */
-const maxConnections = 6;
+/** For the subscriptions and health. Deliveries have their own. */
+const maxConnections = 3;
+/** For those who pull, so that nothing else waits for them. Two snapshots hold one each for as long as they take. */
+const maxPullConnections = 6;
 /** Posts write nothing in a transaction of their own. */
 const maxHandlerConnections = 1;
 const failingIntervalMs = 60_000;
@@ -78,7 +80,7 @@ export async function runWebhooks(environment: NodeJS.ProcessEnv): Promise<void>
     async closeConnections() {
       healthServer.close();
       await parts.pull.close();
-      await parts.database.end();
+      await Promise.all([parts.database.end(), parts.pullDatabase.end()]);
     },
     delayMs: settings.SHUTDOWN_DELAY_MS,
     timeoutMs: settings.SHUTDOWN_TIMEOUT_MS,
@@ -111,13 +113,15 @@ function createContext(environment: NodeJS.ProcessEnv) {
 
 function createParts({ settings, logger, registry, stopping }: Context) {
   const { DATABASE_URL: databaseUrl, DATABASE_SCHEMA: schema } = settings;
-  const database = createPool({
-    databaseUrl,
-    schema,
-    applicationName: "booking-events-webhooks",
-    maxConnections,
-    onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
-  });
+  const open = (connections: number) =>
+    createPool({
+      databaseUrl,
+      schema,
+      applicationName: "booking-events-webhooks",
+      maxConnections: connections,
+      onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
+    });
+  const [database, pullDatabase] = [open(maxConnections), open(maxPullConnections)];
   const metrics: WebhooksMetrics = new WebhooksMetrics(registry, () => consumers.count);
   const deliverer = new Deliverer({
     database: databaseUrl,
@@ -134,11 +138,11 @@ function createParts({ settings, logger, registry, stopping }: Context) {
     logger,
   });
   const pull = createPull({
-    ...{ database, databaseUrl, schema, logger },
+    ...{ database: pullDatabase, databaseUrl, schema, logger },
     observe: (request) => metrics.observePull(request),
     isStopping: () => stopping.signal.aborted,
   });
-  return { database, deliverer, consumers, pull, findProblems: createProblemFinder(database) };
+  return { database, pullDatabase, deliverer, consumers, pull, findProblems: createProblemFinder(database) };
 }
 
 /** Follows the subscriptions, and pauses those that take nothing any more, until the process stops. */
