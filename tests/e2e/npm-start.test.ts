@@ -212,7 +212,7 @@ function readBookings(): Promise<unknown[]> {
 /** Who is connected to PostgreSQL. */
 function readUsers(): Promise<unknown[]> {
   return query(
-    `select distinct application_name as program, usename::text as user, usesuper as "isSuperuser"
+    `select distinct replace(application_name, ' (listening)', '') as program, usename::text as user, usesuper as "isSuperuser"
      from pg_stat_activity join pg_user using (usename) where application_name like 'booking-events-%' order by 1`,
   );
 }
