@@ -7,7 +7,7 @@ import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv, promisify } from "node:util";
 import { freePort, waitFor } from "@booking-events/harness";
-import { compileCache } from "@booking-events/harness/app-process";
+import { compileCache, fromSource } from "@booking-events/harness/app-process";
 import { startRedis } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
@@ -113,7 +113,7 @@ test("one command in a copy that is not built, and the printed commands, make a 
   // The secret that was handed out stays valid.
   expect(second.printedCommand("curl").replace(/:\d+/, "")).toBe(curl.replace(/:\d+/, ""));
 
-  const beside = runNpmStart({ PORT: String(await freePort()) });
+  const beside = runStart({ PORT: String(await freePort()) });
   expect(await beside.exitCode).toBe(1);
   expect(beside.output()).toMatch(/already runs/i);
 
@@ -132,7 +132,7 @@ test("one command in a copy that is not built, and the printed commands, make a 
 test("a Redis that could lose events, and a URL without a scheme, are refused with what to do", {
   timeout: startTimeoutMs,
 }, async () => {
-  const withoutScheme = runNpmStart({ REDIS_URL: "localhost:6379" });
+  const withoutScheme = runStart({ REDIS_URL: "localhost:6379" });
   expect(await withoutScheme.exitCode).toBe(1);
   expect(withoutScheme.output()).toMatch(/REDIS_URL is not a URL such as redis:\/\//);
 
@@ -140,7 +140,7 @@ test("a Redis that could lose events, and a URL without a scheme, are refused wi
   const admin = new Redis(redis.url);
   await admin.config("SET", "appendfsync", "everysec");
   admin.disconnect();
-  const forgetful = runNpmStart({ REDIS_URL: redis.url });
+  const forgetful = runStart({ REDIS_URL: redis.url });
   expect(await forgetful.exitCode).toBe(1);
   await redis.stop();
   expect(forgetful.output()).toMatch(/✗ Redis or PostgreSQL could lose events:\n.*appendfsync always/);
@@ -150,7 +150,7 @@ test("a port in use is reported, with what to do", { timeout: startTimeoutMs }, 
   const taken = createServer().listen(0, "0.0.0.0");
   await once(taken, "listening");
   const { port } = taken.address() as { port: number };
-  const start = runNpmStart({ PORT: String(port) });
+  const start = runStart({ PORT: String(port) });
   expect(await start.exitCode).toBe(1);
   expect(start.output()).toContain(`${port}`);
   expect(start.output()).toMatch(/What to do: .*PORT/s);
@@ -171,11 +171,16 @@ async function startHere() {
 }
 
 function runNpmStart(environment: Record<string, string>) {
-  const child = spawn("npm", ["start"], {
-    cwd: clone,
-    env: { ...hostEnvironment, ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  return run("npm", ["start"], { ...hostEnvironment, ...environment });
+}
+
+/** What `npm start` runs, for a refusal: npm itself would take as long. */
+function runStart(environment: Record<string, string>) {
+  return run(process.execPath, fromSource("scripts/start.ts"), { ...hostEnvironment, ...environment });
+}
+
+function run(file: string, args: string[], env: NodeJS.ProcessEnv) {
+  const child = spawn(file, args, { cwd: clone, env, stdio: ["ignore", "pipe", "pipe"] });
   started.push(child);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));

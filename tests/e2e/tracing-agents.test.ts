@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fromSource, startApp } from "@booking-events/harness/app-process";
+import { bundleProgram } from "@booking-events/harness/bundle-program";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 let folder: string;
@@ -33,7 +34,8 @@ function write(path: string, text: string): void {
 async function start(app: "ingest" | "lookup" | "webhooks", options: string, args: string[] = []): Promise<string> {
   const environment = { NODE_OPTIONS: options.replaceAll("FOLDER", folder), NODE_PATH: join(folder, "node_modules") };
   const nodeArgs = args.map((arg) => arg.replaceAll("FOLDER", folder));
-  const ended = await startApp([...nodeArgs, ...fromSource(`apps/${app}/src/main.ts`)], environment);
+  const program = await bundleProgram([...nodeArgs, ...fromSource(`apps/${app}/src/main.ts`)]);
+  const ended = await startApp(program, environment);
   expect(await ended.exited).toBe(1);
   return ended.output();
 }
