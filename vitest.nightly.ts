@@ -6,9 +6,14 @@ export default defineConfig({
   ...resolving,
   test: {
     name: "nightly",
-    include: ["**/*.nightly.test.ts", "**/convergence.services.test.ts", "**/run-chaos.services.test.ts"],
+    include: [
+      "**/*.nightly.test.ts",
+      "**/convergence.services.test.ts",
+      "**/feed-readers.services.test.ts",
+      "**/run-chaos.services.test.ts",
+    ],
     // Without bundles, programs start as they are built.
-    env: { CONVERGENCE_RUNS: "500", CHAOS_SCENARIOS: "all", BUNDLES: "" },
+    env: { CONVERGENCE_RUNS: "500", FEED_RUNS: "200", CHAOS_SCENARIOS: "all", BUNDLES: "" },
     fileParallelism: false,
     ...withBuiltApps,
   },

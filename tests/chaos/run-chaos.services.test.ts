@@ -13,7 +13,6 @@ const seed = 20_261_120;
  */
 const byDay = [
   scenarios["redis frozen and its clock set back meanwhile, an ingest frozen for longer; an expired certificate"],
-  scenarios["redis frozen, then killed with both ingests"],
   scenarios["postgres frozen, redis and all workers killed"],
 ];
 /** Meanwhile. Deliveries to subscribers need no worker and no Redis. */

@@ -25,6 +25,8 @@ import fc from "fast-check";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { applyEvents } from "./apply-events.ts";
 
+/** Every night tries more: see `vitest.nightly.ts`. */
+const numRuns = Number(process.env["FEED_RUNS"] ?? 20);
 const packageDirectory = join(import.meta.dirname, "../../../../packages/feed");
 const readme = readFileSync(join(packageDirectory, "README.md"), "utf8");
 const { pool, url } = useTestDatabase({ maxConnections: 6 });
@@ -293,7 +295,7 @@ describe("a program with the README's handlers", () => {
       }
       await readToEnd();
     });
-    await fc.assert(property.beforeEach(forgetAll), { numRuns: 40 });
+    await fc.assert(property.beforeEach(forgetAll), { numRuns });
   });
 });
 
