@@ -198,6 +198,42 @@ test("a program that follows the feed needs attention while it is more than a mi
   expect((await readJson()).needsAttention).toEqual([expect.stringContaining("ops feed reset arrivals")]);
 });
 
+test("what a reader can't be given needs attention, but not its lag while it is paused or takes nothing", async () => {
+  await ingestAndWorker();
+  await pool.query("update feed_position set last_id = 7");
+  await pool.query(
+    `insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id,
+       sequence, changed_at)
+     select id, gen_random_uuid(), 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), id, now() - interval '3 hours'
+     from generate_series(1, 7) as id`,
+  );
+  await pool.query(
+    `insert into feed_readers (name, last_id, breaker_opened_at) values
+       ('down', 4, now() - interval '16.5 minutes'), ('paused', 4, null), ('restarts', 4, now()), ('works', 7, null)`,
+  );
+  await pool.query(
+    `insert into subscriptions (name, token_sha256, payload, from_id, paused_at, created_by)
+     values ('paused', sha256('token'), 'thin', 0, now(), 'Ada')`,
+  );
+  await pool.query(
+    `insert into feed_deliveries (reader, booking_id, change_id, retry_at, died_at) values
+       ('works', gen_random_uuid(), 1, null, now()), ('works', gen_random_uuid(), 2, now(), null)`,
+  );
+  const { needsAttention } = await readJson();
+  expect(new Set(needsAttention)).toEqual(
+    new Set([
+      'Reader down of the feed has taken nothing for 16 min. See "FeedBreakerOpen" in docs/runbook.md.',
+      "The subscription paused is paused. See why: ops subscriptions show paused",
+      "Reader works of the feed gave up 1 booking. See why: ops feed dead-letters works",
+    ]),
+  );
+  const { stdout } = await status();
+  expect(stdout).toContain("down 3 changes behind (failing)");
+  expect(stdout).toContain("paused 3 changes behind (paused)");
+  expect(stdout.replaceAll(/\s+/g, " ")).toContain("works up to date (1 parked, 1 dead)");
+  await pool.query("truncate subscriptions");
+});
+
 test("an enabled partner is silent if it pauses for longer than in the week before, whatever its rhythm", async () => {
   await ingestAndWorker();
   const hour = 60;

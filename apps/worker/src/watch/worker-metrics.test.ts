@@ -7,7 +7,8 @@ let metrics: WorkerMetrics;
 let letters: { errorCode: string; count: number }[];
 let isDatabaseOut: boolean;
 let isDatabaseUp: boolean;
-let readers: { name: string; lagChanges: number; lagMs: number }[];
+let readers: Awaited<ReturnType<Parameters<typeof exportWorkerState>[1]["listFeedReaders"]>>;
+let readerQueries: number;
 
 beforeEach(() => {
   registry = createMetrics("test");
@@ -15,6 +16,7 @@ beforeEach(() => {
   isDatabaseOut = false;
   isDatabaseUp = true;
   readers = [];
+  readerQueries = 0;
   metrics = createWorkerMetrics(registry);
   exportWorkerState(registry, {
     isDatabaseOut: () => isDatabaseOut,
@@ -26,7 +28,7 @@ beforeEach(() => {
       return letters;
     },
     async listFeedReaders() {
-      if (isDatabaseOut) throw new Error("down");
+      readerQueries += 1;
       return readers;
     },
   });
@@ -88,18 +90,42 @@ test("shows that PostgreSQL is down, whether or not an event has met that", asyn
   expect(await scrape()).toContain("booking_events_database_up{} 0\n");
 });
 
+const upToDate = {
+  ...{ name: "invoices", lagChanges: 0, lagMs: 0, parked: 0, dead: 0 },
+  ...{ failingSince: null, breakerOpenedAt: null, pausedAt: null },
+};
+
 test("shows how far each reader of the feed is behind, and the last known lag while PostgreSQL is down", async () => {
-  readers = [
-    { name: "arrivals", lagChanges: 12, lagMs: 90_500 },
-    { name: "invoices", lagChanges: 0, lagMs: 0 },
-  ];
+  readers = [{ ...upToDate, name: "arrivals", lagChanges: 12, lagMs: 90_500 }, upToDate];
   const text = await scrape();
   expect(text).toContain('booking_events_feed_reader_lag_seconds{reader="arrivals"} 90.5\n');
   expect(text).toContain('booking_events_feed_reader_lag_changes{reader="arrivals"} 12\n');
   expect(text).toContain('booking_events_feed_reader_lag_seconds{reader="invoices"} 0\n');
+  expect(readerQueries).toBe(1);
   isDatabaseOut = true;
   expect(await scrape()).toContain('booking_events_feed_reader_lag_changes{reader="arrivals"} 12\n');
+  expect(readerQueries).toBe(1);
   isDatabaseOut = false;
   readers = [];
   expect(await scrape()).not.toContain("reader=");
+});
+
+test("shows what a reader of the feed could not be given, and whether anything can be", async () => {
+  const anHourAgo = new Date(Date.now() - 3_600_000);
+  const failing = { parked: 3, dead: 2, failingSince: anHourAgo, breakerOpenedAt: anHourAgo, pausedAt: anHourAgo };
+  readers = [{ ...upToDate, ...failing, name: "hook" }, upToDate];
+  const text = await scrape();
+  const valuesOf = (reader: string) =>
+    Object.fromEntries(
+      [...text.matchAll(new RegExp(`^booking_events_feed_reader_(\\w+){reader="${reader}"} (\\S+)$`, "gm"))].map(
+        ([, name, value]) => [name, Number(value)],
+      ),
+    );
+  const others = { lag_seconds: 0, lag_changes: 0 };
+  const { failing_seconds: seconds, ...hook } = valuesOf("hook");
+  expect(hook).toEqual({ ...others, parked: 3, dead_letters: 2, breaker_open: 1, paused: 1 });
+  expect(seconds).toBeGreaterThanOrEqual(3_600);
+  expect(valuesOf("invoices")).toEqual({
+    ...{ ...others, parked: 0, dead_letters: 0, breaker_open: 0, paused: 0, failing_seconds: 0 },
+  });
 });

@@ -8,7 +8,7 @@ const maxPartners = 1_000;
 /** Of open dead letters. */
 export const maxCodes = 50;
 /** Those that are furthest behind. Whoever may follow the feed chooses a name. */
-export const maxFeedReaders = 100;
+export const maxFeedReaders = 1_000;
 
 export interface ProcessedDelivery {
   /** Null if the event can't be read. */
@@ -115,7 +115,7 @@ export function exportWorkerState(
     isRedisConnected: () => boolean;
     countOpenLetters: () => Promise<{ errorCode: string; count: number }[]>;
     isStuck: () => boolean;
-    listFeedReaders: () => Promise<ReaderLag[]>;
+    listFeedReaders: () => Promise<ReaderState[]>;
   },
 ): void {
   const registers = [registry];
@@ -162,25 +162,61 @@ export function exportWorkerState(
   exportFeedReaders(registry, state);
 }
 
-type ReaderLag = Pick<FeedReader, "name" | "lagChanges" | "lagMs">;
+type ReaderState = Omit<FeedReader, "owner" | "lastId" | "hasMissedChanges" | "seenAt">;
+
+const readerFigures: { name: string; help: string; read: (reader: ReaderState) => number }[] = [
+  {
+    name: "booking_events_feed_reader_lag_seconds",
+    help: "How long the oldest change has waited that a reader of the feed has not dealt with.",
+    read: ({ lagMs }) => lagMs / 1_000,
+  },
+  {
+    name: "booking_events_feed_reader_lag_changes",
+    help: "How many changes a reader of the feed has not dealt with.",
+    read: ({ lagChanges }) => lagChanges,
+  },
+  {
+    name: "booking_events_feed_reader_parked",
+    help: "How many bookings wait for another attempt to give them to a reader of the feed.",
+    read: ({ parked }) => parked,
+  },
+  {
+    name: "booking_events_feed_reader_dead_letters",
+    help: "How many bookings could not be given to a reader of the feed, and are not tried any more.",
+    read: ({ dead }) => dead,
+  },
+  {
+    name: "booking_events_feed_reader_breaker_open",
+    help: "1 while a reader of the feed is given one booking at a time, because several have failed in a row.",
+    read: ({ breakerOpenedAt }) => (breakerOpenedAt === null ? 0 : 1),
+  },
+  {
+    name: "booking_events_feed_reader_failing_seconds",
+    help: "For how long every attempt to give a change to a reader of the feed has failed. 0: the last one has not.",
+    read: ({ failingSince }) => (failingSince === null ? 0 : Math.max(0, Date.now() - failingSince.getTime()) / 1_000),
+  },
+  {
+    name: "booking_events_feed_reader_paused",
+    help: "1 while a subscription is paused.",
+    read: ({ pausedAt }) => (pausedAt === null ? 0 : 1),
+  },
+];
 
 function exportFeedReaders(
   registry: Registry,
-  { isDatabaseOut, listFeedReaders }: { isDatabaseOut: () => boolean; listFeedReaders: () => Promise<ReaderLag[]> },
+  { isDatabaseOut, listFeedReaders }: { isDatabaseOut: () => boolean; listFeedReaders: () => Promise<ReaderState[]> },
 ): void {
-  const figures = [
-    {
-      name: "booking_events_feed_reader_lag_seconds",
-      help: "How long the oldest change has waited that a program that follows the feed has not dealt with.",
-      read: ({ lagMs }: ReaderLag) => lagMs / 1_000,
-    },
-    {
-      name: "booking_events_feed_reader_lag_changes",
-      help: "How many changes a program that follows the feed has not dealt with.",
-      read: ({ lagChanges }: ReaderLag) => lagChanges,
-    },
-  ];
-  for (const { name, help, read } of figures) {
+  let reading: Promise<ReaderState[] | undefined> | undefined;
+  /** All figures of a scrape share one answer. */
+  function readOnce(): Promise<ReaderState[] | undefined> {
+    reading ??= withDeadline(listFeedReaders(), scrapeLimitMs)
+      .catch(() => undefined)
+      .finally(() => {
+        reading = undefined;
+      });
+    return reading;
+  }
+  for (const { name, help, read } of readerFigures) {
     new Gauge({
       name,
       help,
@@ -188,7 +224,7 @@ function exportFeedReaders(
       registers: [registry],
       async collect() {
         if (isDatabaseOut()) return;
-        const readers = await withDeadline(listFeedReaders(), scrapeLimitMs).catch(() => undefined);
+        const readers = await readOnce();
         if (readers === undefined) return;
         this.reset();
         for (const reader of readers) this.set({ reader: reader.name }, read(reader));

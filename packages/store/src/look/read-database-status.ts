@@ -39,7 +39,7 @@ interface DatabaseData {
    */
   partitionsUntil: Date | null;
   times: DatabaseTimes;
-  /** Programs that follow the feed, those that are furthest behind first. At most {@link maxFeedReaders}. */
+  /** Programs that read the feed, and subscriptions: those that are furthest behind first. At most {@link maxFeedReaders}. */
   feedReaders: FeedReader[];
 }
 
@@ -62,7 +62,7 @@ const rhythmPeriodMs = 7 * 24 * 60 * minuteMs;
 const slotMs = 30 * minuteMs;
 const eventsPerSlot = 100;
 const maxDeadLetters = 10_000;
-const maxFeedReaders = 100;
+const maxFeedReaders = 1_000;
 
 /**
  * Reads what an operator must know of PostgreSQL and the events. It looks at a bounded number of rows, which the primary

@@ -12,6 +12,8 @@ const maxAgeMs = 60_000;
 const maxMemoryShare = 0.7;
 /** As the alert FeedReaderBehind. */
 const maxReaderLagMs = 60_000;
+/** As the alert FeedBreakerOpen. */
+const maxBreakerOpenMs = 15 * 60_000;
 /** Workers create partitions for the next two months. */
 const minPartitionsAheadMs = 20 * 24 * 60 * 60_000;
 /** With fewer, the gaps of the sample say little about the partner. */
@@ -82,7 +84,7 @@ function findDatabaseConcerns({ problems, migrations, data }: DatabaseStatus, st
     ...(data !== null && partitionsUntilMs - status.at.getTime() < minPartitionsAheadMs
       ? ["The log lacks partitions of this month or the next. See why: ops maintain"]
       : []),
-    ...(data?.feedReaders ?? []).flatMap((reader) => describeLag(reader, status.at)),
+    ...(data?.feedReaders ?? []).flatMap((reader) => describeReader(reader, status.at)),
     ...(data?.rhythms ?? []).flatMap((rhythm) => describeSilence(rhythm, status)),
   ];
 }
@@ -103,6 +105,25 @@ function describeQuotaConcern({ partner, bytesPerDay, bytesToday }: Status["quot
       ? `Partner ${partner} has used up its quota of ${describeQuota(bytesPerDay)} a day: its events are refused until midnight, UTC.`
       : `Partner ${partner} has used ${Math.floor(100 * share)} % of its quota of ${describeQuota(bytesPerDay)} a day.`;
   return [`${used} See "PartnerQuotaNearlyUsed" in docs/runbook.md.`];
+}
+
+function describeReader(reader: FeedReader, at: Date): string[] {
+  const { name, dead, breakerOpenedAt, pausedAt } = reader;
+  const deadLetters =
+    dead === 0
+      ? []
+      : [
+          `Reader ${name} of the feed gave up ${describeCount(dead, "booking")}. See why: ops feed dead-letters ${name}`,
+        ];
+  if (pausedAt !== null)
+    return [...deadLetters, `The subscription ${name} is paused. See why: ops subscriptions show ${name}`];
+  if (breakerOpenedAt === null) return [...deadLetters, ...describeLag(reader, at)];
+  const openMs = at.getTime() - breakerOpenedAt.getTime();
+  if (openMs < maxBreakerOpenMs) return deadLetters;
+  return [
+    ...deadLetters,
+    `Reader ${name} of the feed has taken nothing for ${describeAge(openMs)}. See "FeedBreakerOpen" in docs/runbook.md.`,
+  ];
 }
 
 function describeLag({ name, lagChanges, lagMs, hasMissedChanges, seenAt }: FeedReader, at: Date): string[] {

@@ -1,6 +1,6 @@
 import type { QueueStatus } from "@booking-events/queue";
 import { version } from "@booking-events/runtime";
-import type { DatabaseStatus } from "@booking-events/store";
+import type { DatabaseStatus, FeedReader } from "@booking-events/store";
 import type { Output } from "../../context.ts";
 import { describeAge, describeBytes, describeCount } from "../../terminal/describe.ts";
 import { type Column, wrap } from "../../terminal/format-table.ts";
@@ -108,11 +108,20 @@ function describeLog({ data }: DatabaseStatus): string {
 
 function describeReaders({ data }: DatabaseStatus): string {
   if (data === null) return "unknown";
-  const shown = data.feedReaders.slice(0, maxReaders).map(({ name, lagChanges, lagMs }) => {
-    return lagMs === 0 ? `${name} up to date` : `${name} ${describeCount(lagChanges, "change")} behind`;
-  });
+  const shown = data.feedReaders.slice(0, maxReaders).map(describeReader);
   const more = data.feedReaders.length - shown.length;
   return shown.length === 0 ? "none" : [...shown, ...(more > 0 ? [`${more} more`] : [])].join(", ");
+}
+
+function describeReader({ name, lagChanges, lagMs, parked, dead, breakerOpenedAt, pausedAt }: FeedReader): string {
+  const remarks = [
+    ...(pausedAt === null ? [] : ["paused"]),
+    ...(breakerOpenedAt === null ? [] : ["failing"]),
+    ...(parked === 0 ? [] : [`${parked} parked`]),
+    ...(dead === 0 ? [] : [`${dead} dead`]),
+  ];
+  const place = lagMs === 0 ? "up to date" : `${describeCount(lagChanges, "change")} behind`;
+  return `${name} ${place}${remarks.length === 0 ? "" : ` (${remarks.join(", ")})`}`;
 }
 
 type Rates = NonNullable<DatabaseStatus["data"]>["rates"];
