@@ -29,10 +29,10 @@ import { ArrivingBytes } from "./body/arriving-bytes.ts";
 import type { BodyObject } from "./body/decode-body.ts";
 import { readEventOptions } from "./body/event-options.ts";
 import { type Body, createBodyReader, type ReadBody } from "./body/read-body.ts";
-import { refusePayload } from "./body/refuse-payload.ts";
 import type { Turns } from "./load/take-turns.ts";
 import type { ConvertedMidnights } from "./observe/converted-midnights.ts";
 import type { CountUnknownFields } from "./observe/count-unknown-fields.ts";
+import { describeViolations } from "./observe/count-violations.ts";
 import type { RecordWarnings } from "./observe/record-warnings.ts";
 import { endRequestSpan, enqueueTraced, startRequestSpan } from "./observe/trace-requests.ts";
 import { answerWithPage, type Pages } from "./pages/pages.ts";
@@ -178,5 +178,6 @@ function listCodes(warnings: FieldWarning[]): string[] | undefined {
 function checkPayload(kind: EventKind, object: BodyObject): BookingPayload {
   const result = validatePayload(kind, object);
   if (result.success) return result.payload;
-  throw refusePayload(result.violationList);
+  const { violationList } = result;
+  throw new Refusal(answers.invalidData(violationList), { violations: describeViolations(violationList) });
 }

@@ -37,7 +37,7 @@ export {
   referenceKindOf,
 } from "./payload/booking-reference.ts";
 export { cleanReference } from "./payload/clean-reference.ts";
-export { countJsonValues, maxJsonValues, tooManyValues } from "./payload/count-json-values.ts";
+export { countJsonValues, maxJsonValues } from "./payload/count-json-values.ts";
 export { datePattern } from "./payload/date-pattern.ts";
 export { type EventKind, eventKinds } from "./payload/event-kind.ts";
 export type { FieldType } from "./payload/field-types.ts";

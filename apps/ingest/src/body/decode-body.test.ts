@@ -91,7 +91,7 @@ describe("JSON", () => {
   });
 
   test("with a duplicate key at any depth is refused", () => {
-    const text = `{"x":${"[".repeat(1_900)}{"a":1,"a":2}${"]".repeat(1_900)}}`;
+    const text = `{"x":${"[".repeat(20_000)}{"a":1,"a":2}${"]".repeat(20_000)}}`;
     expect(outcomeOf(() => decodeJson(text))).toBe("repeated-json-key");
   });
 
@@ -108,16 +108,6 @@ describe("JSON", () => {
 
   test.each(["[]", '[{"a":1}]', "null", "true", "1", '"{}"'])("%s is not an object", (text) => {
     expect(outcomeOf(() => decodeJson(text))).toBe("not-an-object");
-  });
-
-  test("with far too many values is refused for that, without being parsed", () => {
-    const [form] = manyNames(3_000);
-    const text = `{"${form.replaceAll("&", ',"').replaceAll("=", '":0')}}`;
-    const { answer, violations } = refusalOf(() => decodeJson(text));
-    expect(violations).toEqual([{ field: "payload", rule: "too-many-values" }]);
-    expect([answer.status, answer.body]).toEqual([422, expect.stringContaining("2,000 JSON values")]);
-    expect(outcomeOf(() => decodeJson(`{"a":${"[".repeat(60_000)}`))).toBe("invalid-data");
-    expect(outcomeOf(() => decodeJson(`[${"0,".repeat(9_000)}0]`))).toBe("not-an-object");
   });
 
   test("a refusal contains nothing of the body", () => {
@@ -202,7 +192,7 @@ describe("a form", () => {
     const ordinary = "a=[b]&name=Zo%C3%AB&city=東京&phone=%2b44+1&hotel=B%26B%3d&note=%22x%22%0D%0a%09%5C";
     const fields = { a: "[b]", name: "Zoë", city: "東京", phone: "+44 1", hotel: "B&B=", note: '"x"\r\n\t\\' };
     expect(asForm(Buffer.from(ordinary))).toEqual({ object: fields, json: JSON.stringify(fields), warnings: [] });
-    for (const other of ["a", "a=1&", "a=%01%08%1f", "a[b]=%&&=", ...manyNames(maxJsonValues - 1)]) {
+    for (const other of ["a", "a=1&", "a=%01%08%1f", "a[b]=%&&=", ...manyNames(maxJsonValues)]) {
       const { object, json } = asForm(Buffer.from(other));
       expect(json, other.slice(0, 9)).toBe(JSON.stringify(object));
     }
@@ -233,8 +223,8 @@ describe("a form", () => {
     ]);
   });
 
-  test("keeps each of 1,999 fields", () => {
-    const names = Array.from({ length: 1_999 }, (_, index) => `f${index}`);
+  test("keeps each of 5,000 fields", () => {
+    const names = Array.from({ length: 5_000 }, (_, index) => `f${index}`);
     expect(Object.keys(decodeForm(names.map((name) => `${name}=1`).join("&")))).toEqual(names);
   });
 
@@ -254,14 +244,12 @@ describe("a form", () => {
     expect(outcomeOf(() => decodeForm(text))).toBe(outcome);
   });
 
-  test("may repeat a name, up to the maximum number of values", () => {
-    const repeated = Array.from({ length: 1_999 }, () => "a").join("&");
-    expect(decodeForm(repeated)).toEqual({ a: Array(1_999).fill("") });
-    const names = Array.from({ length: 900 }, (_, index) => `f${index}`);
+  test("may repeat a name as often as its size allows", () => {
+    const repeated = Array.from({ length: 32_000 }, () => "a").join("&");
+    expect(decodeForm(repeated)).toEqual({ a: Array(32_000).fill("") });
+    const names = Array.from({ length: 2_000 }, (_, index) => `f${index}`);
     const twice = [...names, ...names].map((name) => `${name}=1`).join("&");
     expect(decodeForm(twice)).toEqual(Object.fromEntries(names.map((name) => [name, ["1", "1"]])));
-    expect(outcomeOf(() => decodeForm(`${repeated}&a`))).toBe("invalid-data");
-    expect(outcomeOf(() => decodeForm(...manyNames(2_000)))).toBe("invalid-data");
   });
 });
 

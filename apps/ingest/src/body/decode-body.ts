@@ -8,16 +8,12 @@ import {
   decodeUtf8,
   type FieldWarning,
   JsonError,
-  maxJsonValues,
   parseJson,
   readJsonObject,
   replaceUnstorableText,
-  tooManyValues,
 } from "@booking-events/schema";
 import type { ContentType } from "./content-type.ts";
 import { formToJson } from "./form-to-json.ts";
-import { hasTooManyValues } from "./has-too-many-values.ts";
-import { refusePayload } from "./refuse-payload.ts";
 
 /** The content of a body before validation. It may have an own property named `__proto__`. */
 export type BodyObject = Record<string, unknown>;
@@ -37,7 +33,7 @@ const noWarnings: readonly FieldWarning[] = [];
  * we read.
  *
  * @returns an empty object for an empty body
- * @throws Refusal where a lenient parser would guess, and for most bodies with too many values before they are parsed
+ * @throws Refusal where a lenient parser would guess
  */
 export function decodeBody(bytes: Uint8Array, { format, charset }: ContentType): DecodedBody {
   if (bytes.length === 0) return { object: {}, warnings: noWarnings };
@@ -117,8 +113,6 @@ const wrongContentType: FieldWarning = {
 
 /** @throws Refusal, JsonError */
 function readJson(bytes: Uint8Array): DecodedBody {
-  // Of something else than an object, the answer says that.
-  if (beginsObject(bytes) && hasTooManyValues(bytes)) throw refusePayload([tooManyValues]);
   const text = decodeUtf8(bytes);
   if (text === undefined) throw new Refusal(answers.invalidUtf8);
   const { object, isCompact } = readJsonObject(text);
@@ -147,14 +141,12 @@ function makeStorable(object: BodyObject): DecodedBody {
 
 /**
  * Decodes application/x-www-form-urlencoded as a flat list of fields. Dots and brackets in a name are ordinary
- * characters.
+ * characters. Only the size of the body limits the number of fields.
  */
 function decodeForm(bytes: Uint8Array): DecodedBody {
   if (beginsWithMark(bytes)) throw new Refusal(answers.repeatedByteOrderMark);
   const { json, names = 0 } = formToJson(bytes) ?? {};
   if (json === undefined) throw new Refusal(answers.invalidUtf8);
-  // The payload itself is a value, too.
-  if (names >= maxJsonValues) throw refusePayload([tooManyValues]);
   const parsed = parseJson(json) as BodyObject;
   // There are fewer if one appears twice.
   const isComplete = Object.keys(parsed).length === names;

@@ -2,7 +2,7 @@ import { type Check, check } from "../check.ts";
 import { accepted, type Expectation, invalid, refused, warned } from "../expectations.ts";
 import { bookingJson, byteOrderMark, create, createWith, forEach, rawJson } from "../payloads.ts";
 
-const depth = 1_000;
+const depth = 20_000;
 
 const acceptedNumbers = [
   ...["10.50", "1.0", "-0", "0.1", "1.0e2", "9007199254740991", "1.7976931348623157e-300", "5e-324"],
