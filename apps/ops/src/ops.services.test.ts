@@ -338,7 +338,8 @@ describe("bookings verify", () => {
       repetitions.map((number) => event(number, "update", "unchanged", { contentDigest, after: after(number) })),
     );
     await updateBookings(pool, [{ ...key, state: after(1_100), revision: 1, newContent: "kept" }]);
-    const other = { ...key, reference: "TRIP-2", bookingKey: bookingKey("acme", "trip", "TRIP-2") };
+    const identity = { bookingId: randomUUID(), bookingKey: bookingKey("acme", "trip", "TRIP-2") };
+    const other = { ...key, reference: "TRIP-2", ...identity };
     const place = { eventId: eventId(2_000), sequence: start + 2_000_000_000, lastSequence: start + 2_000_000_000 };
     const at = new Date(place.sequence / 1_000);
     const content = { digest: contentDigest, eventId: place.eventId, newestKeylessSequence: place.sequence };
