@@ -25,7 +25,7 @@ export interface ProcessUnderTest extends AppProcess {
 }
 
 /** Starts a process and waits until it reports on ADMIN_PORT that it is ready. */
-async function startUnderTest(
+export async function startUnderTest(
   { cpus, profileDir }: Bench,
   program: readonly string[],
   environment: Record<string, string>,

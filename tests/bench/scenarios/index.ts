@@ -1,8 +1,9 @@
 import type { Scenario } from "../scenario.ts";
 import { accept } from "./accept.ts";
 import { apply } from "./apply.ts";
+import { deliver } from "./deliver.ts";
 import { endToEnd } from "./end-to-end.ts";
 import { growth } from "./growth.ts";
 
 /** To add one: a file beside this one, and an entry here. */
-export const scenarios: readonly Scenario[] = [accept, apply, endToEnd, growth];
+export const scenarios: readonly Scenario[] = [accept, apply, deliver, endToEnd, growth];
