@@ -556,7 +556,7 @@ describe("a feed in which changes are missing", () => {
 
   test("is refused when they were too old to be kept", async () => {
     await append(5);
-    await pool.query("insert into feed_readers (name, last_id) values ('test', 1)");
+    await pool.query("insert into feed_readers (name, last_id, seen_at) values ('test', 1, now() - interval '2 days')");
     await pool.query("update booking_changes set changed_at = now() - interval '2 years' where id in (1, 2, 4)");
     const rules = { retentionDays: 400, deletedRetentionDays: 0, deadLetterRetentionDays: 0 };
     expect((await maintain(pool, rules, clocksAgree)).removed.booking_changes).toBe(2);

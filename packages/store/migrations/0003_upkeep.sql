@@ -195,19 +195,29 @@ begin
 end $$;
 revoke execute on function delete_old_events from public;
 
--- Deletes old changes from the start of the feed.
+-- Deletes old changes from the start of the feed. What a reader has still to read that was seen within the last day stays
+-- up to twice as long.
 create function delete_old_changes(retention_days integer, at timestamptz, max_changes integer) returns integer
 language plpgsql security definer
 set search_path from current
 as $$
 declare
   horizon constant timestamptz := log_horizon(retention_days, agreed_time(at));
+  last_horizon constant timestamptz := log_horizon(2 * retention_days, agreed_time(at));
+  needed_from constant bigint := (
+    select min(last_id) + 1 from feed_readers where seen_at > now() - interval '1 day'
+  );
   first_kept bigint;
   deleted integer;
 begin
-  select coalesce(min(id) filter (where changed_at >= horizon or sequence_time(sequence) >= horizon), max(id) + 1)
+  select coalesce(
+    min(id) filter (where changed_at >= oldest_kept or sequence_time(sequence) >= oldest_kept), max(id) + 1
+  )
   into first_kept
-  from (select id, changed_at, sequence from booking_changes order by id limit max_changes) as oldest;
+  from (
+    select id, changed_at, sequence, case when id >= needed_from then last_horizon else horizon end as oldest_kept
+    from booking_changes order by id limit max_changes
+  ) as oldest;
   delete from booking_changes where id < first_kept;
   get diagnostics deleted = row_count;
   -- Last, because nobody can append to the feed while the row is locked.

@@ -67,6 +67,32 @@ async function insertDeletedBooking(reference: string, deletedAt: Date): Promise
   );
 }
 
+test("changes that a reader has still to read stay up to twice as long if it runs, and an operator is told", async () => {
+  await pool.query("drop schema public cascade; create schema public");
+  await migrate(url);
+  for (const [id, months] of [-30, -30, -15, -15, 0].entries())
+    await pool.query(
+      `insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id,
+         sequence, changed_at)
+       values ($1, gen_random_uuid(), 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), 1, $2)`,
+      [id + 1, monthsFromNow(months)],
+    );
+  await pool.query(`update feed_position set last_id = 5;
+    insert into feed_readers (name, last_id, seen_at) values
+      ('gone', 0, now() - interval '2 days'), ('behind', 1, now()), ('reset', null, now())`);
+  const kept = async () => (await pool.query("select id from booking_changes order by id")).rows.map(({ id }) => id);
+  const rules = { ...keepAll, retentionDays: 365 };
+  const { problems } = await maintain(pool, rules, clocksAgree);
+  expect(await kept()).toEqual([3, 4, 5]);
+  await pool.query("update feed_readers set last_id = 3 where name = 'behind'");
+  const later = await maintain(pool, rules, clocksAgree);
+  expect(await kept()).toEqual([4, 5]);
+  expect([...problems, ...later.problems]).toEqual([expect.stringMatching(/^These readers .*: behind\. /)]);
+  await pool.query("update feed_readers set seen_at = now() - interval '2 days'");
+  expect((await maintain(pool, rules, clocksAgree)).problems).toEqual([]);
+  expect(await kept()).toEqual([5]);
+});
+
 describe("partitions", () => {
   beforeEach(async () => {
     await pool.query("drop schema public cascade; create schema public");

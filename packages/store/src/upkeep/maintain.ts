@@ -101,6 +101,7 @@ class Maintenance {
       ["drop an old partition", () => this.#dropPartition()],
       ["delete old events", () => this.#deleteOld("booking_events", "delete_old_events")],
       ["delete old changes", () => this.#deleteOld("booking_changes", "delete_old_changes")],
+      ["find readers that keep old changes", () => this.#findReadersBehind()],
       ["remove the content of deleted bookings", () => this.#emptyDeletedBookings()],
       ["delete old dead letters", () => this.#deleteDeadLetters()],
     ];
@@ -182,6 +183,26 @@ class Maintenance {
       this.#done.removed.booking_events += events;
     }
     return rows.length > 0;
+  }
+
+  /** Says what keeps changes beyond their time. */
+  async #findReadersBehind(): Promise<boolean> {
+    const { retentionDays } = this.#rules;
+    if (retentionDays === 0) return false;
+    const { rows } = await this.#step((client) =>
+      client.query<{ name: string }>(
+        `select name from feed_readers join booking_changes on id = last_id + 1
+         where seen_at > now() - interval '1 day' and greatest(changed_at, sequence_time(sequence)) < log_horizon($1, $2)
+         order by last_id limit 10`,
+        [retentionDays, this.#now()],
+      ),
+    );
+    const names = rows.map(({ name }) => name).join(", ");
+    if (names !== "")
+      this.#done.problems.push(
+        `These readers of the feed have not read changes that are older than RETENTION_DAYS: ${names}. Their changes are kept up to twice as long. See that they catch up.`,
+      );
+    return false;
   }
 
   async #deleteOld(table: "booking_events" | "booking_changes", sqlFunction: string): Promise<boolean> {
