@@ -99,7 +99,7 @@ export class BatchConsumer implements ActiveConsumer {
 
   /** @returns whether there is something to do */
   async #takeIn(): Promise<boolean> {
-    this.#entries.push(...(await this.#intake.take()));
+    await this.#intake.take((entries) => this.#entries.push(...entries));
     return this.#entries.length > 0;
   }
 
@@ -195,7 +195,7 @@ export class BatchConsumer implements ActiveConsumer {
     const hasLeftFeed = found.change === null;
     const asId = changeId ?? this.#intake.place.lastId;
     if (found.isHeld) found.change ??= await read((client) => readBooking(client, tables, { bookingId, asId }));
-    const decision = decide({ changeId, isRetry: false, isNext: false, filter, isLatest }, found);
+    const decision = decide({ changeId, isRetry: false, filter, isLatest }, found);
     if (decision.kind === "lost") return "lost";
     if (decision.kind !== "hand") return "nothing";
     const { change, handed } = decision;

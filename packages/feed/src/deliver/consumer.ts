@@ -23,8 +23,6 @@ interface Task {
   changeId: number | null;
   /** Undefined: it waited in feed_deliveries. */
   entry?: Entry;
-  /** What it waited for was done just now. */
-  isNext: boolean;
   isProbe: boolean;
 }
 
@@ -59,12 +57,14 @@ export class Consumer implements ActiveConsumer {
   /** Bookings whose attempts are under way, and how many of them are of deliveries that waited. */
   readonly #running = new Set<string>();
   #retries = 0;
+  #prefersRetry = false;
   /** What may have failed because the consumer was down, by booking. */
   #inARow = new Map<string, DeliveryRow & { waiting: WaitingDelivery }>();
   /** Nothing begins before, by `performance.now()`. */
   #pausedUntilMs = 0;
   #timer: NodeJS.Timeout | undefined;
-  #draining: PromiseWithResolvers<void> | undefined;
+  /** Called when nothing is under way, once nothing more may begin. */
+  #onDrained: (() => void) | undefined;
   hasWaiting = true;
   hasSpent = true;
   validUntilMs: number;
@@ -86,7 +86,7 @@ export class Consumer implements ActiveConsumer {
   }
 
   wake(): void {
-    if (this.#draining !== undefined || this.#aborting.signal.aborted) return;
+    if (this.#onDrained !== undefined || this.#aborting.signal.aborted) return;
     this.#takeIn();
     for (let task = this.#nextTask(); task !== undefined; task = this.#nextTask()) void this.#run(task);
   }
@@ -115,48 +115,55 @@ export class Consumer implements ActiveConsumer {
   }
 
   drain(): Promise<void> {
-    this.#draining ??= Promise.withResolvers();
     clearTimeout(this.#timer);
-    this.#noteDrained();
-    return this.#draining.promise;
+    return new Promise((resolve) => {
+      this.#onDrained = resolve;
+      this.#noteDrained();
+    });
   }
 
   abort(): void {
     clearTimeout(this.#timer);
     this.#aborting.abort(new Error("Another process delivers, or this one stops."));
-    this.#draining?.resolve();
+    this.#onDrained?.();
   }
 
   #noteDrained(): void {
-    if (this.#running.size === 0) this.#draining?.resolve();
+    if (this.#running.size === 0) this.#onDrained?.();
   }
 
   #takeIn(): void {
-    const taken = this.#intake.take();
-    if (Array.isArray(taken)) this.#addAll(taken);
-    else void this.#addLater(taken);
-  }
-
-  async #addLater(taken: Promise<Entry[]>): Promise<void> {
-    try {
-      this.#addAll(await taken);
-      this.wake();
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  #addAll(entries: Entry[]): void {
-    for (const entry of entries) this.#queues.add(entry);
+    const reading = this.#intake.take((entries) => {
+      for (const entry of entries) this.#queues.add(entry);
+    });
+    reading?.then(
+      () => this.wake(),
+      (error) => this.#fail(error),
+    );
   }
 
   #nextTask(): Task | undefined {
     const pauseMs = this.#pausedUntilMs - performance.now();
     if (pauseMs > 0) return this.#wakeIn(pauseMs);
     if (this.#running.size >= this.#breaker.limit) return undefined;
-    const isProbe = this.#breaker.isOpen;
-    const mayRetry = isProbe ? this.#breaker.probes % 2 === 0 : this.#retries < Math.ceil(this.#breaker.limit / 2);
-    return (mayRetry ? this.#nextRetry(isProbe) : undefined) ?? this.#nextEntry(isProbe) ?? this.#nextRetry(isProbe);
+    if (this.#breaker.isOpen) return this.#nextProbe();
+    // Retries may hang: half of the slots are for what has not failed.
+    const mayRetry = this.#retries < Math.ceil(this.#breaker.limit / 2);
+    this.#prefersRetry = !this.#prefersRetry;
+    const retry = mayRetry && this.#prefersRetry ? this.#nextRetry() : undefined;
+    return retry ?? this.#nextEntry() ?? (mayRetry ? this.#nextRetry() : undefined);
+  }
+
+  /**
+   * First the lowest booking that has failed. Most of the others have not been tried before, in case that those that have
+   * failed are themselves at fault.
+   */
+  #nextProbe(): Task | undefined {
+    const { probes } = this.#breaker;
+    const index = Math.floor(probes / 4) % Math.max(this.#due.length, 1);
+    const first = probes % 4 === 0 ? this.#nextRetry(index) : undefined;
+    const task = first ?? this.#nextEntry() ?? this.#nextRetry(index);
+    return task && { ...task, isProbe: true };
   }
 
   #wakeIn(pauseMs: number): undefined {
@@ -168,21 +175,19 @@ export class Consumer implements ActiveConsumer {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, performance.now() + pauseMs);
   }
 
-  #nextRetry(isProbe: boolean): Task | undefined {
-    // Each of the bookings that have failed is probed in its turn, in case that the first one is itself at fault.
-    const index = isProbe ? Math.floor(this.#breaker.probes / 2) % Math.max(this.#due.length, 1) : 0;
+  #nextRetry(index = 0): Task | undefined {
     const [next] = this.#due.splice(index, 1);
     if (next === undefined) return undefined;
-    if (this.#queues.isBusy(next.bookingId)) return this.#nextRetry(isProbe);
+    if (this.#queues.isBusy(next.bookingId)) return this.#nextRetry();
     this.#queues.begin(next.bookingId);
-    return { bookingId: next.bookingId, changeId: next.changeId, isNext: false, isProbe };
+    return { bookingId: next.bookingId, changeId: next.changeId, isProbe: false };
   }
 
-  #nextEntry(isProbe: boolean): Task | undefined {
+  #nextEntry(): Task | undefined {
     const next = this.#queues.next();
     if (next === undefined) return undefined;
     const entry = this.#options.mode === "latest" ? this.#queues.skipOverridden(next) : next;
-    return { bookingId: entry.bookingId, changeId: entry.changeId, entry, isNext: false, isProbe };
+    return { bookingId: entry.bookingId, changeId: entry.changeId, entry, isProbe: false };
   }
 
   /** Never rejects. */
@@ -191,7 +196,7 @@ export class Consumer implements ActiveConsumer {
     this.#running.add(task.bookingId);
     if (isRetry) this.#retries += 1;
     try {
-      for (let next: Task | undefined = task; next !== undefined; ) next = await this.#deliver(next);
+      await this.#deliver(task);
     } catch (error) {
       this.#fail(error);
     }
@@ -207,31 +212,28 @@ export class Consumer implements ActiveConsumer {
     if (!this.#aborting.signal.aborted) this.#host.stop(this, error as Error);
   }
 
-  /** @returns what has its turn after it, of the same booking */
-  async #deliver(task: Task): Promise<Task | undefined> {
+  async #deliver(task: Task): Promise<void> {
     const decided = await this.#decide(task);
     const { decision } = decided;
     this.#aborting.signal.throwIfAborted();
     if (decision.kind === "lost" || performance.now() > this.validUntilMs) {
-      this.#host.lose(this);
-      return undefined;
+      return this.#host.lose(this);
     }
     if (decision.kind === "hand") return this.#hand(task, decided, decision);
     if (decision.kind === "skip") return this.#finish(task, decided, decision.changeId);
     task.entry?.finish();
-    return undefined;
   }
 
   async #decide(task: Task): Promise<Decided> {
     const { name, filter, mode } = this.#options;
     const isLatest = mode === "latest";
-    const { bookingId, changeId, entry, isNext } = task;
+    const { bookingId, changeId, entry } = task;
     for (let reads = 1; ; reads += 1) {
       const startMs = performance.now();
       const found = await this.#host.find({ name, token: this.token, bookingId, changeId, isLatest });
       const hasLeftFeed = found.change === null;
       found.change ??= await this.#readGone(task, found);
-      const decision = decide({ changeId, isRetry: entry === undefined, isNext, filter, isLatest }, found);
+      const decision = decide({ changeId, isRetry: entry === undefined, filter, isLatest }, found);
       if (decision.kind === "hand" && decision.handed !== null)
         await this.#remember(bookingId, decision.handed === "inside");
       if (performance.now() - startMs < freshMs || reads === maxReads) return { found, decision, hasLeftFeed };
@@ -251,7 +253,7 @@ export class Consumer implements ActiveConsumer {
     return read((client) => recordHanded(client, tables, { name, token, bookingId, isInside }));
   }
 
-  async #hand(task: Task, decided: Decided, handing: Handing): Promise<Task | undefined> {
+  async #hand(task: Task, decided: Decided, handing: Handing): Promise<void> {
     const startMs = performance.now();
     const outcome = await this.#attempt(task, decided, handing);
     this.#aborting.signal.throwIfAborted();
@@ -262,16 +264,14 @@ export class Consumer implements ActiveConsumer {
         return this.#finish(task, decided, handing.change.id, outcome.isRecorded);
       case "failed":
       case "timeout":
-        this.#park(task, decided, handing, outcome.failure);
-        return undefined;
+        return this.#park(task, decided, handing, outcome.failure);
       case "retry-after":
         this.#pending.noteAttempt(false);
         return this.#putBack(task, outcome.pauseMs);
       case "interrupted":
         return this.#putBack(task, brokenPauseMs);
       case "stopped":
-        this.#host.stop(this, outcome.error);
-        return undefined;
+        return this.#host.stop(this, outcome.error);
     }
   }
 
@@ -289,12 +289,16 @@ export class Consumer implements ActiveConsumer {
       changedFields: standsForEarlier ? null : changedFields(change),
       standsForEarlier,
     };
-    const row = { bookingId: task.bookingId, doneId: Math.max(change.id, found.doneId ?? 0), waiting: null };
     return runAttempt((context) => handle(delivery, context), {
       pool,
       timeoutMs,
       signal: this.#aborting.signal,
-      record: (client) => recordDone(client, tables, { name, token, row }),
+      record: (client) => {
+        const { bookingId } = task;
+        const doneId = Math.max(change.id, found.doneId ?? 0);
+        const row = { bookingId, doneId, waiting: this.#findNext(bookingId, found) };
+        return recordDone(client, tables, { name, token, row });
+      },
     });
   }
 
@@ -308,23 +312,23 @@ export class Consumer implements ActiveConsumer {
   }
 
   /** Everything of the booking up to a change is done. */
-  #finish(task: Task, { found }: Decided, doneId: number, isRecorded = false): Task | undefined {
+  #finish(task: Task, { found }: Decided, doneId: number, isRecorded = false): void {
     const { bookingId, entry } = task;
-    const { waiting, nextId } = found;
     entry?.finish();
     this.#queues.finishUpTo(bookingId, doneId);
-    // Later ones have come behind what waited, and only the feed knows of them.
+    const waiting = this.#findNext(bookingId, found);
+    const isInTurn = entry !== undefined && found.waiting === null && doneId === task.changeId;
+    if (isRecorded) {
+      this.hasSpent = true;
+      if (waiting !== null) this.#host.lookForDue(this);
+    } else if (isInTurn) this.#pending.addDone(bookingId, doneId);
+    else this.#pending.addRow({ bookingId, doneId, waiting });
+  }
+
+  /** Later changes have come behind what waited, and only the feed knows of them. */
+  #findNext(bookingId: string, { nextId }: Found): WaitingDelivery | null {
     const hasNext = nextId !== null && nextId <= this.#intake.readUpTo && !this.#queues.has(bookingId, nextId);
-    if (hasNext) {
-      const next = { changeId: nextId, sinceId: null, attempts: 0, pauseMs: 0, failure: null };
-      this.#pending.addRow({ bookingId, doneId, waiting: next });
-      return { bookingId, changeId: nextId, isNext: true, isProbe: false };
-    }
-    const isInTurn = entry !== undefined && waiting === null && doneId === task.changeId;
-    if (isRecorded) this.hasSpent = true;
-    else if (isInTurn) this.#pending.addDone(bookingId, doneId);
-    else this.#pending.addRow({ bookingId, doneId, waiting: null });
-    return undefined;
+    return hasNext ? { changeId: nextId, sinceId: null, attempts: 0, pauseMs: 0, failure: null } : null;
   }
 
   /** The booking waits for another attempt, and everything else of it waits behind. */
@@ -367,7 +371,7 @@ export class Consumer implements ActiveConsumer {
   }
 
   /** It is tried again, and has lost no attempt. */
-  #putBack({ entry }: Task, pauseMs: number): undefined {
+  #putBack({ entry }: Task, pauseMs: number): void {
     this.#pause(pauseMs);
     if (entry !== undefined) this.#queues.putBack(entry);
   }

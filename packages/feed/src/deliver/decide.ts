@@ -25,20 +25,19 @@ export type Decision =
 
 /**
  * @param task.isRetry it waited for its turn in feed_deliveries
- * @param task.isNext the delivery that it waited for was done just now
  */
 export function decide(
   {
     changeId,
     isRetry,
-    isNext,
     filter,
     isLatest,
-  }: { changeId: number | null; isRetry: boolean; isNext: boolean; filter: DeliveryFilter; isLatest: boolean },
+  }: { changeId: number | null; isRetry: boolean; filter: DeliveryFilter; isLatest: boolean },
   { isHeld, doneId, waiting, handed, change }: Found,
 ): Decision {
   if (!isHeld) return { kind: "lost" };
-  if (isRetry && (waiting === null || waiting.isDead)) return { kind: "nothing" };
+  // What was due may have been done, or replaced, since it was looked for.
+  if (isRetry && (waiting === null || waiting.isDead || waiting.changeId !== changeId)) return { kind: "nothing" };
   if (!isRetry && doneId !== null && doneId >= (changeId ?? 0)) return { kind: "nothing" };
   if (change === null) return { kind: "nothing" };
   if (!isRetry && waiting !== null) {
@@ -47,7 +46,7 @@ export function decide(
   }
   const judged = needsMemory(filter) ? judge(filter, change, handed) : { isWanted: true, handed };
   // What has failed was wanted, so what takes its place is.
-  const isOwed = !isNext && waiting?.hasFailed === true;
+  const isOwed = waiting?.hasFailed === true;
   if (!judged.isWanted && !isOwed) return isRetry ? { kind: "skip", changeId: change.id } : { kind: "nothing" };
   const isSame = waiting?.changeId === change.id;
   return {

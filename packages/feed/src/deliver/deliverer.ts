@@ -139,7 +139,8 @@ export class Deliverer {
     ]);
     await this.#retire([...this.#active.values()]);
     this.#ending.abort();
-    await Promise.all([pool.end(), this.#handlerPool.end()]);
+    // A handler that ignores its signal may still hold a connection.
+    await withinGrace(Promise.all([pool.end(), this.#handlerPool.end()]));
   }
 
   async #keepLeases(signal: AbortSignal): Promise<void> {
@@ -248,6 +249,11 @@ export class Deliverer {
       read: (work) => this.#read(work),
       find: (wanted) => this.#finder.find(wanted),
       noteProgress: (consumer, isUrgent) => this.#recorder.note(consumer, isUrgent),
+      lookForDue: (consumer) => {
+        consumer.hasWaiting = true;
+        this.#waitingRecorded += 1;
+        this.#dueClock.comeBy(0);
+      },
       lose: (consumer) => this.#lose(consumer),
       stop: (consumer, error) => void this.#stop(consumer, error),
     };
@@ -258,11 +264,14 @@ export class Deliverer {
     return this.#pool;
   }
 
-  #read<Result>(work: (client: Queryable) => Promise<Result>): Promise<Result> {
+  #read<Result>(
+    work: (client: Queryable) => Promise<Result>,
+    signal: AbortSignal = this.#ending.signal,
+  ): Promise<Result> {
     return untilDone(() => work(this.#connections()), {
       what: "read or record deliveries",
       logger: this.#options.logger,
-      signal: this.#ending.signal,
+      signal,
       isFinal: (error) => error instanceof FeedGapError,
     });
   }
@@ -301,43 +310,37 @@ export class Deliverer {
 
   /** Lets handlers finish, records what they have done, and gives the leases back. */
   async #retire(consumers: ActiveConsumer[]): Promise<void> {
-    const drained = Promise.all(consumers.map((consumer) => consumer.drain()));
-    await Promise.race([drained, this.#grace()]);
+    await withinGrace(Promise.all(consumers.map((consumer) => consumer.drain())));
     for (const consumer of consumers) this.#recorder.note(consumer, true);
-    await Promise.race([this.#recorder.flush(), this.#grace()]);
+    await withinGrace(this.#recorder.flush());
     for (const consumer of consumers) {
       consumer.abort();
       this.#active.delete(consumer.name);
     }
     if (consumers.length === 0) return;
-    const releasing = this.#attempt((client) => releaseLeases(client, this.#tables, consumers));
-    await Promise.race([releasing, this.#grace()]);
-  }
-
-  async #grace(): Promise<void> {
-    await sleep(graceMs, undefined, { ref: false });
+    await withinGrace(this.#attempt((client) => releaseLeases(client, this.#tables, consumers)));
   }
 
   /** Reads what is new once for all, and wakes them. */
   async #readTail(signal: AbortSignal, wait: () => Promise<void>): Promise<void> {
-    await this.#startTail();
+    await this.#startTail(signal);
     while (!signal.aborted) {
       const before = this.#tail.end;
       let hasMore = false;
       try {
-        hasMore = await this.#read((client) => this.#tail.readOn(client, this.#tables));
+        hasMore = await this.#read((client) => this.#tail.readOn(client, this.#tables), signal);
       } catch (error) {
         if (!(error instanceof FeedGapError)) throw error;
         // Each consumer finds out for itself whether it has missed something.
-        await this.#startTail();
+        await this.#startTail(signal);
       }
       if (this.#tail.end !== before) for (const consumer of this.#active.values()) consumer.wake();
       if (!hasMore) await wait();
     }
   }
 
-  async #startTail(): Promise<void> {
-    const { lastId } = await this.#read((client) => readPosition(client, this.#tables));
+  async #startTail(signal: AbortSignal): Promise<void> {
+    const { lastId } = await this.#read((client) => readPosition(client, this.#tables), signal);
     this.#tail.startAt(lastId);
     for (const consumer of this.#active.values()) consumer.wake();
   }
@@ -347,17 +350,16 @@ export class Deliverer {
       await this.#dueClock.wait(signal);
       if (signal.aborted) return;
       const consumers = [...this.#active.values()].filter(({ hasWaiting }) => hasWaiting);
-      if (consumers.length > 0) await this.#offerDueTo(consumers);
+      if (consumers.length > 0) await this.#offerDueTo(consumers, signal);
     }
   }
 
-  async #offerDueTo(consumers: ActiveConsumer[]): Promise<void> {
+  async #offerDueTo(consumers: ActiveConsumer[], signal: AbortSignal): Promise<void> {
     const recorded = this.#waitingRecorded;
     const names = consumers.map(({ name }) => name);
-    const found = await this.#read((client) => findDue(client, this.#tables, { names, limit: maxDue }));
-    const byName = Map.groupBy(found, ({ name }) => name);
+    const found = await this.#read((client) => findDue(client, this.#tables, { names, limit: maxDue }), signal);
     for (const consumer of consumers) {
-      const waiting = byName.get(consumer.name) ?? [];
+      const waiting = found.filter(({ name }) => name === consumer.name);
       if (waiting.length === 0 && recorded === this.#waitingRecorded) consumer.hasWaiting = false;
       const due = waiting.filter(({ dueInMs }) => dueInMs <= 0);
       consumer.offer(due);
@@ -365,6 +367,13 @@ export class Deliverer {
       for (const { dueInMs } of waiting) if (dueInMs > 0) this.#dueClock.comeBy(dueInMs);
     }
   }
+}
+
+/** Waits for the work, but not for long. */
+async function withinGrace(work: Promise<unknown>): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([work, sleep(graceMs, undefined, { signal: over.signal }).catch(() => {})]);
+  over.abort();
 }
 
 /** Its types are pg's defaults, since handlers use it. */

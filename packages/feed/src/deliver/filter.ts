@@ -41,11 +41,19 @@ export function judge(
 ): { isWanted: boolean; handed: Handed } {
   const isTold = alwaysTold.includes(change.change) || change.payload === null;
   if (isTold || !isInside(filter, change)) {
-    const isWanted = isTold ? handed !== "never" : handed === "inside";
+    const isWanted = isTold ? handed !== "never" || asksForAll(filter, change) : handed === "inside";
     return { isWanted, handed: isWanted ? "outside" : handed };
   }
   const isWanted = filter.changes?.includes(change.change) ?? true;
   return { isWanted, handed: isWanted ? "inside" : handed };
+}
+
+/** Whether the filter names the end of any booking, whatever it held. */
+function asksForAll(
+  { changes, countries, arrival }: DeliveryFilter,
+  { change }: Pick<BookingChange, "change">,
+): boolean {
+  return countries === undefined && arrival === undefined && (changes?.includes(change) ?? false);
 }
 
 /** Whether what a booking holds passes the filter, by its destination and its arrival, as seen on the day of the change. */

@@ -20,14 +20,15 @@ export class Finder {
   }
 
   find(wanted: Wanted): Promise<Found> {
-    const { promise, resolve, reject } = Promise.withResolvers<Found>();
-    this.#waiting.push({ wanted, resolve, reject });
+    const found = new Promise<Found>((resolve, reject) => {
+      this.#waiting.push({ wanted, resolve, reject });
+    });
     // What others want in this turn of the event loop comes along.
     if (!this.#isReading) {
       this.#isReading = true;
       setImmediate(() => void this.#readAll());
     }
-    return promise;
+    return found;
   }
 
   async #readAll(): Promise<void> {

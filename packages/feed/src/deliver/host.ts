@@ -21,6 +21,8 @@ export interface Host {
   find: (wanted: Wanted) => Promise<Found>;
   /** There is progress to record. `isUrgent`: nothing else is under way, so nothing is gained by waiting for more. */
   noteProgress: (consumer: ActiveConsumer, isUrgent: boolean) => void;
+  /** A delivery of the consumer is due that was not noted as progress. */
+  lookForDue: (consumer: ActiveConsumer) => void;
   /** Another process has the lease. */
   lose: (consumer: ActiveConsumer) => void;
   /** The consumer can't go on, or doesn't want to. */

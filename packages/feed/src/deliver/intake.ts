@@ -67,20 +67,24 @@ export class Intake {
     return this.#underWay.readUpTo.lastId;
   }
 
-  /** @returns what has been read, if there is room for it: at once or, if it takes a query, later */
-  take(): Entry[] | Promise<Entry[]> {
-    if (this.#isReading || this.#underWay.size > maxUnderWay / 2) return [];
+  /**
+   * Reads on, if there is room.
+   *
+   * @param add gets what has been read, at the same moment at which `readUpTo` moves
+   * @returns when that was done, if it takes a query
+   */
+  take(add: (entries: Entry[]) => void): Promise<void> | undefined {
+    if (this.#isReading || this.#underWay.size > maxUnderWay / 2) return undefined;
     const { lastId, snapshotAfter } = this.#underWay.readUpTo;
-    if (snapshotAfter !== null) return this.#reading(() => this.#readSnapshot({ lastId, snapshotAfter }));
+    if (snapshotAfter !== null) return this.#reading(() => this.#readSnapshot({ lastId, snapshotAfter }, add));
     const { mode, tail } = this.#options;
     const waiting = tail.entriesAfter(lastId, maxUnderWay - this.#underWay.size);
     if (waiting === undefined || (mode === "latest" && this.#maySkip(lastId, waiting)))
-      return this.#reading(() => this.#readPage(lastId));
+      return this.#reading(() => this.#readPage(lastId, add));
     this.#round = { start: lastId + waiting.length, end: null };
-    return this.#addAll(
-      waiting.filter((entry) => this.#mayBeWanted(entry)),
-      lastId + waiting.length,
-    );
+    const wanted = waiting.filter((entry) => this.#mayBeWanted(entry));
+    add(this.#toEntries(wanted, lastId + waiting.length));
+    return undefined;
   }
 
   /** Whether some are to be left out, or stand for others that were. */
@@ -90,16 +94,16 @@ export class Intake {
     return isOld(first.atMs) || start === 0 || (end !== null && after < end);
   }
 
-  async #reading(read: () => Promise<Entry[]>): Promise<Entry[]> {
+  async #reading(read: () => Promise<void>): Promise<void> {
     this.#isReading = true;
     try {
-      return await read();
+      await read();
     } finally {
       this.#isReading = false;
     }
   }
 
-  async #readPage(after: number): Promise<Entry[]> {
+  async #readPage(after: number, add: (entries: Entry[]) => void): Promise<void> {
     const { name, mode, filter, tables, read } = this.#options;
     const isLatest = mode === "latest";
     const { end } = this.#round;
@@ -117,10 +121,13 @@ export class Intake {
       }),
     );
     this.#round.end ??= page.end;
-    return this.#addAll(page.entries, page.upTo);
+    add(this.#toEntries(page.entries, page.upTo));
   }
 
-  async #readSnapshot({ lastId, snapshotAfter }: { lastId: number; snapshotAfter: string }): Promise<Entry[]> {
+  async #readSnapshot(
+    { lastId, snapshotAfter }: { lastId: number; snapshotAfter: string },
+    add: (entries: Entry[]) => void,
+  ): Promise<void> {
     const { tables, filter, read } = this.#options;
     const page = await read((client) =>
       readSnapshotPage(client, tables, {
@@ -142,10 +149,10 @@ export class Intake {
       };
     });
     this.#underWay.skipTo({ lastId, snapshotAfter: page.isLast ? null : page.upTo });
-    return entries;
+    add(entries);
   }
 
-  #addAll(entries: FeedEntry[], upTo: number): Entry[] {
+  #toEntries(entries: FeedEntry[], upTo: number): Entry[] {
     const added = entries.map(({ id, bookingId, change, standsForEarlier, atMs }) => {
       const place = { lastId: id, snapshotAfter: null };
       const standsForOthers = this.#standingKinds?.includes(change) ?? true;

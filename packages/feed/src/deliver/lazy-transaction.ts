@@ -74,19 +74,21 @@ export class LazyTransaction {
   }
 
   async #begin(): Promise<pg.PoolClient> {
+    let client: pg.PoolClient | undefined;
     try {
-      const client = await this.#pool.connect();
+      client = await this.#pool.connect();
       client.once("end", this.#onEnd);
       await begin(client, { isolation: "read committed", idleTimeoutMs: this.#timeoutMs });
       return client;
     } catch (error) {
       this.#isBroken = true;
+      client?.release(true);
       throw error;
     }
   }
 }
 
-const connectionErrors = /^(08|57|25P0[34]|25006)/;
+const connectionErrors = /^(08|53|55P03|57|25P0[34]|25006)/;
 
 /** What PostgreSQL reports of the handler's own statements, such as a constraint that is checked at the end. */
 function isOfTransaction(error: unknown): boolean {

@@ -56,8 +56,10 @@ export async function runAttempt(
 
 async function orAborted(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+  });
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     await Promise.race([work(), aborted]);
