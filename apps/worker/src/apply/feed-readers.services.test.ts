@@ -47,9 +47,11 @@ async function forgetAll(): Promise<void> {
     update feed_position set last_id = 0, kept_from = 1; update log_retention set horizon = null`);
 }
 
-function readBlock(language: string): string {
-  const block = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "ms").exec(readme)?.[1];
-  if (block === undefined) throw new Error(`The README has no block of ${language}.`);
+/** @param text that it has */
+function readBlock(language: string, text = ""): string {
+  const blocks = readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"));
+  const block = [...blocks].map(([, code = ""]) => code).find((code) => code.includes(text));
+  if (block === undefined) throw new Error(`The README has no block of ${language} with ${text}.`);
   return block;
 }
 
@@ -108,8 +110,9 @@ const isAtEnd = async () => {
 describe("the README's example, as printed,", () => {
   let example: ChildProcess | undefined;
 
-  function startExample(stderr: "inherit" | "ignore" = "inherit"): ChildProcess {
-    const args = ["--conditions=@booking-events/source", "--input-type=module-typescript", "--eval", readBlock("ts")];
+  function startExample(stderr: "inherit" | "ignore" = "inherit", call = "await follow("): ChildProcess {
+    const code = readBlock("ts", call);
+    const args = ["--conditions=@booking-events/source", "--input-type=module-typescript", "--eval", code];
     example = spawn(process.execPath, args, {
       cwd: packageDirectory,
       env: { ...process.env, DATABASE_URL: url },
@@ -128,9 +131,9 @@ describe("the README's example, as printed,", () => {
 
   afterEach(() => example?.kill("SIGKILL"));
 
-  test("keeps a table as current as the bookings", async () => {
+  test.each(["deliver", "follow"])("keeps a table as current as the bookings (%s)", async (name) => {
     await send("create", "T1");
-    startExample();
+    startExample("inherit", `await ${name}(`);
     await waitFor(async () => expect(await arrivals()).toEqual(await expected()));
     expect(await arrivals()).toHaveLength(1);
     await send("delete", "T1");
@@ -193,7 +196,7 @@ describe("a program with the README's handlers", () => {
 
   /** Runs the example with a `follow` that only notes its options. */
   async function readExample(): Promise<FollowOptions> {
-    const code = stripTypeScriptTypes(readBlock("ts")).replace(/^import .*$/m, "");
+    const code = stripTypeScriptTypes(readBlock("ts", "await follow(")).replace(/^import .*$/m, "");
     let options: FollowOptions | undefined;
     const AsyncFunction = (async () => {}).constructor as FunctionConstructor;
     await new AsyncFunction("follow", "process", code)(
