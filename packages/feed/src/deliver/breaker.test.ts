@@ -18,12 +18,12 @@ test("five bookings that fail in a row open it, and cost none of them an attempt
 
 test("it is probed after pauses that grow from a second to a minute", () => {
   const breaker = new Breaker(8, { isOpen: true });
-  const pauses = Array.from({ length: 8 }, () => {
+  const pauses = Array.from({ length: 14 }, () => {
     const { probePauseMs } = breaker;
     expect(breaker.fail(probe)).toBe("free");
     return probePauseMs;
   });
-  expect(pauses).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+  expect(pauses).toEqual([1, 1, 2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 60, 60].map((seconds) => seconds * 1_000));
 });
 
 test("the first success closes it, and the number of attempts at a time doubles from one with each success", () => {

@@ -41,9 +41,9 @@ export class Breaker {
     return this.#probes ?? 0;
   }
 
-  /** From the last failure to the next probe. */
+  /** From the last failure to the next probe. Each pause comes twice, since two bookings tell more than one. */
   get probePauseMs(): number {
-    return Math.min(firstProbeMs * 2 ** this.probes, longestProbeMs);
+    return Math.min(firstProbeMs * 2 ** Math.floor(this.probes / 2), longestProbeMs);
   }
 
   succeed(): "closes" | "stays" {

@@ -47,8 +47,8 @@ export class Intake {
   readonly #standingKinds;
   readonly #underWay: UnderWay<Place>;
   #isReading = false;
-  /** See `SkipOptions`. What an earlier process skipped is not known, so the first round begins before all. */
-  #round: { start: number; end: number | null } = { start: 0, end: null };
+  /** See `SkipOptions`. What an earlier process skipped is not known, so the first round has no start. */
+  #round: { start: number | null; end: number | null } = { start: null, end: null };
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -78,6 +78,8 @@ export class Intake {
     const { lastId, snapshotAfter } = this.#underWay.readUpTo;
     if (snapshotAfter !== null) return this.#reading(() => this.#readSnapshot({ lastId, snapshotAfter }, add));
     const { mode, tail } = this.#options;
+    // It wakes the consumer once it has begun.
+    if (!tail.hasBegun) return undefined;
     const waiting = tail.entriesAfter(lastId, maxUnderWay - this.#underWay.size);
     if (waiting === undefined || (mode === "latest" && this.#maySkip(lastId, waiting)))
       return this.#reading(() => this.#readPage(lastId, add));
@@ -91,7 +93,7 @@ export class Intake {
   #maySkip(after: number, [first]: FeedEntry[]): boolean {
     const { start, end } = this.#round;
     if (first === undefined) return false;
-    return isOld(first.atMs) || start === 0 || (end !== null && after < end);
+    return isOld(first.atMs) || start === null || (end !== null && after < end);
   }
 
   async #reading(read: () => Promise<void>): Promise<void> {
@@ -116,7 +118,7 @@ export class Intake {
         partners: filter.partners ?? null,
         kinds: this.#kinds,
         skip: isLatest
-          ? { roundStart: this.#round.start, roundEnd: this.#round.end, standingKinds: this.#standingKinds }
+          ? { roundStart: this.#round.start ?? 0, roundEnd: this.#round.end, standingKinds: this.#standingKinds }
           : null,
       }),
     );

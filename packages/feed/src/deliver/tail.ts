@@ -27,6 +27,10 @@ export class Tail {
     return this.#entries.slice(start, start + limit);
   }
 
+  get hasBegun(): boolean {
+    return this.#after !== undefined;
+  }
+
   /** The last change that is known. */
   get end(): number {
     return (this.#after ?? 0) + this.#entries.length;
