@@ -204,11 +204,15 @@ test("both keys sign while a secret is rotated", async () => {
   await waitFor(() => expect(subscriber.taken).toHaveLength(1));
   const after = createSigningKey("hmac");
   await rotateKeys(own.pool, { name, signingKey: after, tokenSha256: null, keepHours: 1 });
+  let posted = 1;
   await waitFor(async () => {
     await post(ingest, `ROTATED-${randomBytes(4).toString("hex")}`);
+    posted += 1;
     expect(subscriber.taken.at(-1)?.headers["webhook-signature"]).toMatch(/^v1,\S+ v1,\S+$/);
   });
   for (const key of [before, after]) verify(key, subscriber.taken.at(-1) as Received);
+  // Or the next subscriber hears of some.
+  await waitFor(() => expect(subscriber.taken).toHaveLength(posted));
 });
 
 test("a subscriber that answers 410 is paused with the reason, and begins where it was when it is resumed", async () => {
@@ -220,7 +224,7 @@ test("a subscriber that answers 410 is paused with the reason, and begins where 
   await waitFor(async () =>
     expect(await findSubscription(own.pool, name)).toMatchObject({ pauseReason: reason, pausedBy: "webhooks" }),
   );
-  expect(webhooks.output()).toContain(name);
+  await waitFor(() => expect(webhooks.output()).toContain(name));
   await post(ingest, "GONE-2");
   subscriber.answer = () => 200;
   await resumeSubscription(own.pool, name);
@@ -282,7 +286,7 @@ test("while PostgreSQL is down, the process says so, and afterwards it delivers 
   );
   const other = await own.start("webhooks", { isReady: false });
   await waitFor(async () => expect((await other.readiness()).status).toBe(503));
-  await other.stop("SIGKILL");
+  expect(await other.stop("SIGTERM")).toBe(0);
   await own.postgres.restart();
   await webhooks.untilReady();
   await waitFor(() => expect(subscriber.taken.map(describeEvent)).toEqual(["OUTAGE-1 booking.created 1"]));
