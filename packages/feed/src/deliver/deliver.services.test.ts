@@ -187,7 +187,8 @@ describe("a consumer begins", () => {
     for (const number of numbers(1, 6)) await feed.save(`T-${number}`);
     const blocked = gate();
     const sorted = numbers(1, 6).toSorted((one, other) => (feed.idOf(`T-${one}`) < feed.idOf(`T-${other}`) ? -1 : 1));
-    const [, second = 0] = sorted;
+    const [, second = 0, ...behind] = sorted;
+    const idsBehind = behind.map((number) => feed.idOf(`T-${number}`));
     const first = start({
       from: "snapshot",
       concurrency: 2,
@@ -196,7 +197,10 @@ describe("a consumer begins", () => {
         await Promise.race([blocked.passed, new Promise((_, reject) => signal.addEventListener("abort", reject))]);
       },
     });
-    await waitFor(async () => expect(await rows()).toHaveLength(4));
+    await waitFor(async () => {
+      const recorded = (await rows()).map((row) => (row as { booking_id: string }).booking_id);
+      expect(recorded).toEqual(expect.arrayContaining(idsBehind));
+    });
     await query("update feed_readers set active_id = null");
     await waitFor(() => expect(first.ids().filter((id) => id === second)).toHaveLength(2));
     expect(first.ids()).toHaveLength(7);
