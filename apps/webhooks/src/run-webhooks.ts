@@ -146,9 +146,10 @@ function createParts({ settings, logger, registry, stopping }: Context) {
 }
 
 /** Follows the subscriptions, and pauses those that take nothing any more, until the process stops. */
-function watch({ settings, logger, stopping: { signal } }: Context, { database, consumers }: Parts): void {
+function watch({ settings, logger, stopping: { signal } }: Context, { database, consumers, pull }: Parts): void {
   const { DATABASE_URL: databaseUrl, DATABASE_SCHEMA: schema } = settings;
   const look = async () => {
+    pull.forgetTokens();
     try {
       await consumers.follow(await listWebhookSubscriptions(database));
     } catch (error) {

@@ -11,6 +11,7 @@ export { Deliverer, type DelivererOptions } from "./deliver/deliverer.ts";
 export type { Delivery, DeliveryContext } from "./deliver/delivery.ts";
 export type { DeliveryEvent } from "./deliver/delivery-event.ts";
 export { RetryAfter, StopDelivering } from "./deliver/errors.ts";
+export { needsMemory } from "./deliver/filter.ts";
 export {
   FeedGapError,
   ForeignReaderError,

@@ -10,10 +10,14 @@ import { useTestDatabase } from "@booking-events/harness/test-database";
 import { createLogger } from "@booking-events/runtime";
 import { insertSubscription, pauseSubscription, rotateKeys, type SubscriptionToAdd } from "@booking-events/store";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { watchSubscriptions } from "../subscriptions/watch-subscriptions.ts";
 import { createPull, type Pull, type PullOptions } from "./create-pull.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 6 });
 const feed = new FeedOfBookings(pool);
+
+const logger = createLogger({ name: "test", level: "silent" });
+const stopping = new AbortController();
 
 let pull: Pull;
 let server: Server;
@@ -29,10 +33,12 @@ beforeAll(async () => {
     database: pool,
     databaseUrl: url,
     schema: "public",
-    logger: createLogger({ name: "test", level: "silent" }),
+    logger,
     observe: (request) => observed.push(request),
     isStopping: () => isStopping,
   });
+  const look = async () => pull.forgetTokens();
+  void watchSubscriptions({ databaseUrl: url, schema: "public", look, logger, signal: stopping.signal });
   server = createServer(pull.answer);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -40,6 +46,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  stopping.abort();
   server?.closeAllConnections();
   server?.close();
   await pull?.close();

@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { needsMemory } from "@booking-events/feed";
 import type { Logger } from "@booking-events/runtime";
 import { listPullSubscriptions, notePlace, type PullSubscription, readFeedEnd } from "@booking-events/store";
 import type { Pool } from "pg";
+import { filterOf } from "../subscriptions/filter-of.ts";
 import { KnownTokens } from "./know-tokens.ts";
 import { type Read, RequestLimiter } from "./limit-requests.ts";
 import { PlaceNotes } from "./note-places.ts";
@@ -15,7 +17,7 @@ import {
   unavailable,
   wrongMethod,
 } from "./pull-answers.ts";
-import { hasMemory, type Page, readPage } from "./read-page.ts";
+import { type Page, readPage } from "./read-page.ts";
 import { type ChangesQuery, readQuery } from "./read-query.ts";
 import { SlowSubscriber, Snapshots } from "./stream-snapshot.ts";
 import { FeedWatch } from "./watch-feed.ts";
@@ -34,6 +36,8 @@ type PullPath = "changes" | "snapshot";
 
 export interface Pull {
   answer: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Called when a subscription may have changed. */
+  forgetTokens: () => void;
   close: () => Promise<void>;
 }
 
@@ -47,6 +51,7 @@ export function createPull(options: PullOptions): Pull {
   const services = createServices(options);
   return {
     answer: (request, response) => void answerRequest(request, response, services),
+    forgetTokens: () => services.tokens.forget(),
     async close() {
       services.feed.close();
       await services.places.close();
@@ -59,11 +64,7 @@ type Services = ReturnType<typeof createServices>;
 function createServices(options: PullOptions) {
   const { database } = options;
   const tokens = new KnownTokens(() => listPullSubscriptions(database));
-  const feed = new FeedWatch({
-    ...options,
-    readEnd: () => readFeedEnd(database),
-    onSubscriptions: () => tokens.forget(),
-  });
+  const feed = new FeedWatch({ ...options, readEnd: () => readFeedEnd(database) });
   const places = new PlaceNotes((name, lastId) => notePlace(database, name, lastId));
   return { ...options, tokens, feed, places, limiter: new RequestLimiter(), snapshots: new Snapshots(options) };
 }
@@ -111,7 +112,7 @@ async function answerChanges({ request, query, read, isGone }: Question, service
     // Again after each wait: meanwhile, the token may have been revoked.
     const subscription = await authenticate(request, services);
     // With a filter, what was pulled is remembered with the reader, so there must be one.
-    const now = hasMemory(subscription);
+    const now = needsMemory(filterOf(subscription));
     await orUnavailable(places.note(subscription.name, query.after, { now }), services);
     const page = await orUnavailable(
       read(() => readPage(services, subscription, { after, limit: query.limit })),

@@ -108,6 +108,7 @@ describe.each(languages)("in $title,", ({ program, args, code, isHere }) => {
     const second = start();
     await waitFor(() => expect(second.lines).toEqual(["3 C"]));
     await pool.query("delete from subscriptions");
+    pull.forgetTokens();
     await feed.save("D");
     const [exitCode] = await second.ended;
     expect(exitCode).not.toBe(0);

@@ -1,7 +1,8 @@
-import { type DeliveryFilter, FeedGapError, pullChanges } from "@booking-events/feed";
+import { FeedGapError, pullChanges } from "@booking-events/feed";
 import type { PullSubscription } from "@booking-events/store";
 import { toEvent } from "@booking-events/subscribers";
 import type { Pool } from "pg";
+import { filterOf } from "../subscriptions/filter-of.ts";
 import { changesMissing, PullRefused } from "./pull-answers.ts";
 
 export interface Page {
@@ -47,21 +48,6 @@ export async function readPage(
     Object.assign(page, { last: upTo, isEnd });
   }
   return page;
-}
-
-export function filterOf(subscription: PullSubscription): DeliveryFilter {
-  const { partners, changes, countries, arrivalFromDays: fromDays, arrivalToDays: toDays } = subscription;
-  return {
-    ...(partners !== null && { partners }),
-    ...(changes !== null && { changes }),
-    ...(countries !== null && { countries }),
-    ...(fromDays !== null && toDays !== null && { arrival: { fromDays, toDays } }),
-  };
-}
-
-/** Whether the bookings that were pulled are remembered. */
-export function hasMemory({ changes, countries, arrivalFromDays }: PullSubscription): boolean {
-  return changes !== null || countries !== null || arrivalFromDays !== null;
 }
 
 function refuseGap(error: unknown): never {

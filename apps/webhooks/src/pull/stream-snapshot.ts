@@ -3,8 +3,8 @@ import { pullSnapshot } from "@booking-events/feed";
 import { inTransaction, notePlace, type PullSubscription } from "@booking-events/store";
 import { toEvent } from "@booking-events/subscribers";
 import type { Pool } from "pg";
+import { filterOf } from "../subscriptions/filter-of.ts";
 import { PullRefused, tooManySnapshots } from "./pull-answers.ts";
-import { filterOf } from "./read-page.ts";
 
 /** Each holds a connection, and keeps PostgreSQL from removing what has been deleted since it began. */
 const maxSnapshots = 2;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "@booking-events/runtime";
-import { channelOf, channelOfSubscriptions, withOwnConnection } from "@booking-events/store";
+import { channelOf, withOwnConnection } from "@booking-events/store";
 import pg from "pg";
 
 interface FeedWatchOptions {
@@ -9,8 +9,6 @@ interface FeedWatchOptions {
   schema: string;
   /** Asks for the position of the feed's end. */
   readEnd: () => Promise<number>;
-  /** Called when a subscription may have changed. */
-  onSubscriptions: () => void;
   logger: Logger;
 }
 
@@ -82,20 +80,15 @@ export class FeedWatch {
 
   /** Resolves when the connection has ended. */
   #listen(): Promise<void> {
-    const { databaseUrl, schema, onSubscriptions } = this.#options;
-    const [changes, subscriptions] = [channelOf(schema), channelOfSubscriptions(schema)];
+    const { databaseUrl, schema } = this.#options;
     return withOwnConnection(databaseUrl, "booking-events-webhooks (listening)", async (client) => {
       const ended = once(client, "end", { signal: this.#closing.signal });
       // It may reject before it is awaited.
       ended.catch(() => {});
-      client.on("notification", ({ channel, payload }) => {
-        if (channel === changes) this.#moveEnd(Number(payload));
-        else onSubscriptions();
-      });
-      for (const channel of [changes, subscriptions]) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+      client.on("notification", ({ payload }) => this.#moveEnd(Number(payload)));
+      await client.query(`listen ${pg.escapeIdentifier(channelOf(schema))}`);
       this.#isListening = true;
       // What came while nobody listened.
-      onSubscriptions();
       await this.#poll();
       await ended;
     });

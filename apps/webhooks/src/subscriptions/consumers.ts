@@ -3,6 +3,7 @@ import type { Logger } from "@booking-events/runtime";
 import type { WebhookSubscription } from "@booking-events/store";
 import { type Network, Subscriber } from "@booking-events/subscribers";
 import { postDelivery } from "../post/post-delivery.ts";
+import { filterOf } from "./filter-of.ts";
 
 /** The part of a `Deliverer` that is used. */
 export interface Deliveries {
@@ -120,22 +121,9 @@ function createSubscriber(subscription: WebhookSubscription, network: Network): 
 }
 
 function toConsumerOptions(subscription: WebhookSubscription) {
-  const { name, mode, fromId, partners, changes, countries, arrivalFromDays, arrivalToDays } = subscription;
-  return {
-    name,
-    mode,
-    from: { after: fromId },
-    filter: {
-      ...(partners === null ? {} : { partners }),
-      ...(changes === null ? {} : { changes }),
-      ...(countries === null ? {} : { countries }),
-      ...(arrivalFromDays === null || arrivalToDays === null
-        ? {}
-        : { arrival: { fromDays: arrivalFromDays, toDays: arrivalToDays } }),
-    },
-    concurrency,
-    timeoutMs: attemptTimeoutMs,
-  };
+  const { name, mode, fromId } = subscription;
+  const from = { after: fromId };
+  return { name, mode, from, filter: filterOf(subscription), concurrency, timeoutMs: attemptTimeoutMs };
 }
 
 /** In a sentence for an operator. It stands in `subscriptions.pause_reason`. */
