@@ -6,6 +6,8 @@ const writeIntervalMs = 1_000;
 const megabyte = 2 ** 20;
 /** About seven million events. */
 const defaultLimits = { fileBytes: 16 * megabyte, allBytes: 512 * megabyte };
+/** What waits for a disk that takes nothing, about 70 MB. Ids beyond it are not kept. */
+const maxWaiting = 1_000_000;
 /** Of the files of all ingests that share the folder. */
 const isOurs = (name: string) => /^accepted-.*\.tsv$/.test(name);
 
@@ -21,7 +23,7 @@ export class AcceptedRecord {
   readonly #timer: NodeJS.Timeout;
   #lines: string[] = [];
   #file: { path: string; bytes: number } | undefined;
-  #writing: Promise<void> = Promise.resolve();
+  #writing: Promise<void> | undefined;
 
   constructor(folder: string, onError: (error: unknown) => void, limits = defaultLimits) {
     this.#folder = folder;
@@ -31,20 +33,27 @@ export class AcceptedRecord {
   }
 
   record({ outcome, partner, eventId }: ObservedRequest): void {
-    if (outcome === "accepted") this.#lines.push(`${new Date().toISOString()}\t${partner}\t${eventId}\n`);
+    if (outcome !== "accepted" || this.#lines.length >= maxWaiting) return;
+    this.#lines.push(`${new Date().toISOString()}\t${partner}\t${eventId}\n`);
   }
 
   /** Writes what is left. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
+    await this.#writing;
     this.#writeLater();
     await this.#writing;
   }
 
+  /** Unless a write is under way: then the next one takes these lines, too. */
   #writeLater(): void {
+    if (this.#lines.length === 0 || this.#writing !== undefined) return;
     const lines = this.#lines.splice(0).join("");
-    if (lines === "") return;
-    this.#writing = this.#writing.then(() => this.#write(lines)).catch(this.#onError);
+    this.#writing = this.#write(lines)
+      .catch(this.#onError)
+      .finally(() => {
+        this.#writing = undefined;
+      });
   }
 
   async #write(lines: string): Promise<void> {
