@@ -120,13 +120,8 @@ function readNumber(text: string, countries: readonly string[]): ReadPhone | und
 
 function readInternational(text: string): ReadPhone | undefined {
   const readings = readingsOf(parsePhoneNumberFromString(text, metadata));
-  const phone = readings.find((reading) => reading.isValid()) ?? readings.findLast(isSettled);
+  const phone = readings.find((reading) => reading.isValid()) ?? readings.findLast((reading) => reading.isPossible());
   return phone === undefined ? undefined : { e164: phone.number, isAssumed: false };
-}
-
-/** Of some impossible prefixes, the library takes one away each time. */
-function isSettled(phone: PhoneNumber): boolean {
-  return phone.isPossible() && parsePhoneNumberFromString(phone.number, metadata)?.number === phone.number;
 }
 
 function readNational(text: string, countries: readonly string[]): ReadPhone | undefined {
@@ -148,14 +143,26 @@ function isSupported(country: string): country is CountryCode {
  * Returns the number as the library reads it, and without a prefix that the country does not have, or no longer: the
  * zero in +34 (0)612 345 678, and the 1 that Mexico's mobiles had until 2019.
  */
-function readingsOf(phone: PhoneNumber | undefined): PhoneNumber[] {
+function readingsOf(read: PhoneNumber | undefined): PhoneNumber[] {
+  const phone = read && settle(read);
   if (phone === undefined) return [];
   const { countryCallingCode, nationalNumber } = phone;
   const prefix = countryCallingCode === "52" ? /^(?:0?1|04[45])(?=[0-9]{10}$)|^0+/ : /^0+/;
   const rest = nationalNumber.replace(prefix, "");
   if (rest === nationalNumber) return [phone];
-  const other = parsePhoneNumberFromString(`+${countryCallingCode}${rest}`, metadata);
+  const parsed = parsePhoneNumberFromString(`+${countryCallingCode}${rest}`, metadata);
+  const other = parsed && settle(parsed);
   return other === undefined ? [phone] : [phone, other];
+}
+
+/**
+ * Returns the number that the library reads as itself. Of some prefixes, such as Brazil's 0 and 90, it takes one away
+ * each time that it reads a number.
+ */
+function settle(phone: PhoneNumber): PhoneNumber | undefined {
+  const again = parsePhoneNumberFromString(phone.number, metadata);
+  if (again === undefined || again.number === phone.number) return again;
+  return again.number.length < phone.number.length ? settle(again) : undefined;
 }
 
 function withoutExtension(text: string): string {
