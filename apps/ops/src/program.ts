@@ -1,4 +1,4 @@
-import { PartnersError } from "@booking-events/partners";
+import { OperationFailure, openContext } from "@booking-events/operations";
 import { describeError, StartError, version } from "@booking-events/runtime";
 import { Command, CommanderError } from "@commander-js/extra-typings";
 import { addBookingsCommands } from "./commands/bookings.ts";
@@ -16,7 +16,7 @@ import { addRefusalsCommand } from "./commands/refusals.ts";
 import { addRetentionCommand } from "./commands/retention.ts";
 import { addStatusCommand } from "./commands/status.ts";
 import { addSubscriptionsCommands } from "./commands/subscriptions.ts";
-import type { Context } from "./context.ts";
+import type { Context, Terminal } from "./context.ts";
 import { CommandFailure } from "./terminal/command-failure.ts";
 import { printLine } from "./terminal/print.ts";
 import { printable } from "./terminal/printable.ts";
@@ -30,14 +30,23 @@ const helpWidth = 100;
  * @param args without the name of the program
  * @returns the exit code: 0 success, 1 refused or failed, 2 wrong usage
  */
-export async function runProgram(args: string[], context: Context): Promise<0 | 1 | 2> {
+export async function runProgram(args: string[], terminal: Terminal): Promise<0 | 1 | 2> {
+  const { environment, now, stderr } = terminal;
+  const notify = (sentences: string) => printLine(stderr, printable(sentences));
+  const { close, ...operations } = openContext({ environment, now, notify }, { maxConnections: 1 });
+  const exitCode = await runCommand(args, { ...terminal, ...operations });
+  await close();
+  return exitCode;
+}
+
+async function runCommand(args: string[], context: Context): Promise<0 | 1 | 2> {
   try {
     await createProgram(context).parseAsync(args, { from: "user" });
     return 0;
   } catch (error) {
     // Commander has printed the message. Only --help and --version have the exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    if (error instanceof CommandFailure || error instanceof PartnersError) {
+    if (error instanceof CommandFailure || error instanceof OperationFailure) {
       printLine(context.stderr, printable(error.message));
       return error instanceof CommandFailure ? error.exitCode : 1;
     }

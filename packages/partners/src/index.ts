@@ -5,6 +5,7 @@ export {
   isValid,
   type NewSecret,
   type PartnerChanges,
+  type PartnerToAdd,
   revokeSecret,
   rotateSecret,
   setEnabled,

@@ -49,7 +49,8 @@ describe("the table of environment variables", () => {
   );
 
   test("names what ops reads", () => {
-    const read = Array.from(readSource("apps/ops").matchAll(/\bvariables\.([A-Z_]+)/g), ([, name]) => name);
+    const source = readSource("apps/ops") + readSource("packages/operations");
+    const read = Array.from(source.matchAll(/\bvariables\.([A-Z_]+)/g), ([, name]) => name);
     const named = rows.filter(([, , processes]) => isReadBy(processes, "ops")).map(([, name]) => name);
     expect(read.length).toBeGreaterThan(4);
     expect(named).toEqual(expect.arrayContaining(read));

@@ -4,14 +4,12 @@ import { join } from "node:path";
 import { freePort } from "@booking-events/harness";
 import { startOwnPostgres } from "@booking-events/harness/own-postgres";
 import { execute } from "@booking-events/harness/test-database";
+import { type Check, checkEncryption, checkOvercommit, checkRedis, hasSpace } from "@booking-events/operations";
 import { type DataServer, type PostgresServer, startRedis } from "@booking-events/scripts/services";
 import { migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { runOps } from "../testing/run-ops.ts";
-import type { Check } from "./doctor/check.ts";
-import { checkEncryption, checkOvercommit, hasSpace } from "./doctor/check-host.ts";
-import { checkRedis } from "./doctor/check-redis.ts";
 
 let folder: string;
 let partnersFile: string;

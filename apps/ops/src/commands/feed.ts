@@ -1,14 +1,17 @@
-import { type FeedReader, listFeedReaders, removeFeedReader, resetFeedReader } from "@booking-events/store";
+import {
+  describeAge,
+  describeReaderState,
+  type FeedReader,
+  listReaders,
+  removeReader,
+  resetReader,
+} from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { readDatabase, withDatabase } from "../database.ts";
-import { CommandFailure } from "../terminal/command-failure.ts";
 import { confirm } from "../terminal/confirm.ts";
-import { describeAge } from "../terminal/describe.ts";
 import type { Column } from "../terminal/format-table.ts";
 import { printLine, printRows } from "../terminal/print.ts";
-import { addDeadLettersCommand, requireReader, unknownReader } from "./feed/dead-letters.ts";
-import { describeReaderState, maxReaders } from "./feed/describe-reader.ts";
+import { addDeadLettersCommand } from "./feed/dead-letters.ts";
 
 export function addFeedCommands(program: Command, context: Context): void {
   const feed = program
@@ -25,10 +28,10 @@ export function addFeedCommands(program: Command, context: Context): void {
         "failingSince, breakerOpenedAt, pausedAt",
     )
     .action(async ({ json }) => {
-      const readers = await readDatabase(context, (client) => listFeedReaders(client, maxReaders));
+      const readers = await listReaders(context);
       printRows(context.stdout, columnsAt(context.now()), readers, { json, none: "No program reads the feed." });
     });
-  addDeadLettersCommand(feed, context, { what: "reader", require: requireReader });
+  addDeadLettersCommand(feed, context, "reader");
   feed
     .command("reset")
     .summary("make a reader start over")
@@ -40,7 +43,7 @@ export function addFeedCommands(program: Command, context: Context): void {
     .option("--yes", "don't ask for confirmation")
     .action(async (name, { yes }) => {
       await confirm(context, `Make the reader ${name} start over`, yes);
-      if (!(await withDatabase(context, (pool) => resetFeedReader(pool, name)))) throw unknownReader(name);
+      await resetReader(context, name);
       printLine(context.stdout, `The reader ${name} starts over.`);
     });
   feed
@@ -54,12 +57,7 @@ export function addFeedCommands(program: Command, context: Context): void {
     .option("--yes", "don't ask for confirmation")
     .action(async (name, { yes }) => {
       await confirm(context, `Remove the reader ${name}`, yes);
-      const result = await withDatabase(context, (pool) => removeFeedReader(pool, name));
-      if (result === "unknown") throw unknownReader(name);
-      if (result === "running")
-        throw new CommandFailure(
-          `The program of the reader ${name} ran in the last two minutes, and would be a reader again. Stop it first.`,
-        );
+      await removeReader(context, name);
       printLine(context.stdout, `Removed the reader ${name}.`);
     });
 }

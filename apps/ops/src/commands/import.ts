@@ -1,30 +1,18 @@
 import { once } from "node:events";
 import { createReadStream, openSync, statSync, writeFileSync } from "node:fs";
-import { EnqueueError, type NumberedEvent, SequenceInFuture } from "@booking-events/queue";
-import { parseEnvironment, variables } from "@booking-events/runtime";
+import { importBookings, prepareImport, type Rejection, requireJsonLines } from "@booking-events/operations";
 import { eventKinds } from "@booking-events/schema";
-import { readLogHorizon } from "@booking-events/store";
 import { type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { readDatabase, readRetentionRules, withDatabase } from "../database.ts";
-import { requirePartner } from "../partners-file.ts";
-import { withProducer } from "../queue.ts";
-import { requireSameDatabase } from "../require-same-database.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { parseInstant } from "../terminal/duration.ts";
 import { printJson, printLine } from "../terminal/print.ts";
 import { printable } from "../terminal/printable.ts";
-import { checkLine, type ImportSource, isRejection, type Rejection } from "./import/check-line.ts";
 import { createProgress, type Progress } from "./import/progress.ts";
-import { eventsTogether, type QueueLimits, queueEvents } from "./import/queue-events.ts";
-import { readLines } from "./import/read-lines.ts";
-import { requireJsonLines } from "./import/require-json-lines.ts";
 
 /** An older export says little about today's bookings. */
 const maxAgeDays = 30;
 const dayMs = 86_400_000;
-/** Characters of events that are queued together, so that memory stays bounded. */
-const charactersTogether = 1_048_576;
 
 export function addImportCommand(program: Command, context: Context): void {
   program
@@ -65,23 +53,17 @@ Examples:
   $ gunzip -c bookings.gz | ops import - --partner acme --as-of 2026-11-20T12:00:00Z`,
     )
     .action(async (file, { partner, kind, asOf, rejected, dryRun, json }) => {
-      const { country } = requirePartner(context, partner, "Nothing was imported.");
+      const isDryRun = dryRun === true;
+      const prepared = await prepareImport(context, { partner, kind, asOf }, { isDryRun });
       if (isSameFile(file, rejected))
         throw new CommandFailure("--rejected must be another file than the one with the bookings.", { exitCode: 2 });
-      const { BODY_LIMIT_BYTES, MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = parseEnvironment(limits, context.environment);
-      const source: ImportSource = { partner, country, kind, asOf, maxLineBytes: BODY_LIMIT_BYTES };
-      requireKept(asOf, context);
-      if (!dryRun) await requireAfterHorizon(asOf, context);
-      const queueLimits = { maxBacklog: MAX_BACKLOG, memoryHighWater: REDIS_MEMORY_HIGH_WATER };
       const progress = createProgress(context);
-      context.atSignal(() => describeInterruption(progress, dryRun));
-      const report = openRejections(context, rejected);
-      const lines = readLines(await openInput(context, file, source.maxLineBytes), source.maxLineBytes);
-      const checked = checkLines(lines, source, progress, report);
-      if (dryRun) for await (const _events of checked);
-      else await queueAll(context, checked, progress, queueLimits);
+      context.atSignal(() => describeInterruption(progress, isDryRun));
+      const reject = openRejections(context, rejected);
+      const chunks = await openInput(context, file, prepared.source.maxLineBytes);
+      await importBookings(context, chunks, prepared, { ...progress, reject, isDryRun });
       if (json) printJson(context.stdout, progress.counts);
-      else printLine(context.stdout, summarize(progress, dryRun));
+      else printLine(context.stdout, summarize(progress, isDryRun));
       if (progress.counts.rejected > 0)
         throw new CommandFailure(
           "Correct the rejected lines in place, and run the same command on the whole file again. To change other " +
@@ -102,32 +84,6 @@ function parseAsOf(text: string, now: Date): Date {
     );
   return time;
 }
-
-/** Otherwise all lines would be queued, and expire. */
-function requireKept(asOf: Date, context: Context): void {
-  const { retentionDays } = readRetentionRules(context);
-  if (retentionDays > 0 && context.now().getTime() - asOf.getTime() > retentionDays * dayMs)
-    throw expires(asOf, `RETENTION_DAYS is ${retentionDays}`);
-}
-
-/** The worker may keep less than this command's RETENTION_DAYS says, or may have kept less before. */
-async function requireAfterHorizon(asOf: Date, context: Context): Promise<void> {
-  const horizon = await readDatabase(context, readLogHorizon);
-  if (horizon !== null && asOf < horizon) throw expires(asOf, `the log begins at ${horizon.toISOString()}`);
-}
-
-function expires(asOf: Date, because: string): CommandFailure {
-  return new CommandFailure(
-    `No line would be applied, since ${because}, and events of ${asOf.toISOString()} expire. Make a new export, and ` +
-      "import it soon. Nothing was imported.",
-  );
-}
-
-const limits = {
-  BODY_LIMIT_BYTES: variables.BODY_LIMIT_BYTES,
-  MAX_BACKLOG: variables.MAX_BACKLOG,
-  REDIS_MEMORY_HIGH_WATER: variables.REDIS_MEMORY_HIGH_WATER,
-};
 
 /** Otherwise the file would be emptied before it is read. */
 function isSameFile(input: string, output: string | undefined): boolean {
@@ -162,58 +118,6 @@ function unreadable(file: string, error: unknown): CommandFailure {
   return new CommandFailure(`${file} can't be read (${describeCode(error)}). Check its name and its permissions.`, {
     cause: error,
   });
-}
-
-/** @yields events to queue together */
-async function* checkLines(
-  lines: ReturnType<typeof readLines>,
-  source: ImportSource,
-  progress: Progress,
-  report: (rejection: Rejection) => Promise<void>,
-): AsyncGenerator<NumberedEvent[], void> {
-  let events: NumberedEvent[] = [];
-  let characters = 0;
-  for await (const chunk of lines) {
-    for (const line of chunk) {
-      const result = checkLine(line, source);
-      if (result === null) continue;
-      progress.count("lines");
-      if (isRejection(result)) {
-        progress.count("rejected");
-        await report(result);
-        continue;
-      }
-      events.push(result);
-      characters += line.bytes?.length ?? 0;
-      if (events.length < eventsTogether && characters < charactersTogether) continue;
-      yield events;
-      events = [];
-      characters = 0;
-    }
-  }
-  if (events.length > 0) yield events;
-}
-
-async function queueAll(
-  context: Context,
-  checked: AsyncIterable<NumberedEvent[]>,
-  progress: Progress,
-  queueLimits: QueueLimits,
-): Promise<void> {
-  await withDatabase(context, (pool) =>
-    withProducer(context, "Nothing was imported.", async (producer) => {
-      await requireSameDatabase(context, pool);
-      for await (const events of checked) await queueEvents(events, { producer, pool }, queueLimits, progress);
-    }).catch((error: unknown) => {
-      if (!(error instanceof EnqueueError)) throw error;
-      const advice =
-        error.cause instanceof SequenceInFuture
-          ? "The time of --as-of is later than Redis' clock shows, so later events of partners would lose to the import. " +
-            "Give the time when the export was made, or wait a moment, and run the same command again."
-          : "Redis did not take all events. Check that it runs, and run the same command again.";
-      throw new CommandFailure(advice, { cause: error });
-    }),
-  );
 }
 
 /** Reports each rejected line to stderr, and to a file if there is one. */
@@ -261,7 +165,7 @@ function describeRejection({ line, message, violationList }: Rejection): string[
   return violationList.map(({ message: rule, propertyPath }) => `Line ${line}: ${propertyPath.join(".")}: ${rule}`);
 }
 
-function summarize({ counts }: Progress, isDryRun: true | undefined): string {
+function summarize({ counts }: Progress, isDryRun: boolean): string {
   const { lines, queued, known, rejected } = counts;
   return isDryRun
     ? `${lines} lines: ${lines - rejected} valid, ${rejected} rejected.`
@@ -269,7 +173,7 @@ function summarize({ counts }: Progress, isDryRun: true | undefined): string {
 }
 
 /** Lines that were being queued at that moment are not counted, and may be in the queue. */
-function describeInterruption(progress: Progress, isDryRun: true | undefined): string {
+function describeInterruption(progress: Progress, isDryRun: boolean): string {
   const advice = isDryRun
     ? "Nothing was imported."
     : "To go on, run the same command again: lines that were queued are recognised, and not queued again.";

@@ -1,12 +1,6 @@
-import { readRedisTimes } from "@booking-events/queue";
-import { ClockComparison } from "@booking-events/runtime";
-import { type Maintained, type MaintenanceOptions, maintain } from "@booking-events/store";
+import { describeCount, type Maintained, maintainDatabase } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { readRetentionRules, withDatabase } from "../database.ts";
-import { withRedis } from "../queue.ts";
-import { CommandFailure } from "../terminal/command-failure.ts";
-import { describeCount } from "../terminal/describe.ts";
 import { printLine } from "../terminal/print.ts";
 
 export function addMaintainCommand(program: Command, context: Context): void {
@@ -21,25 +15,13 @@ export function addMaintainCommand(program: Command, context: Context): void {
         "Redis and this host differ by more than five minutes.",
     )
     .action(async () => {
-      const rules = readRetentionRules(context);
-      const comparison = new ClockComparison();
-      const findClockProblem: MaintenanceOptions["findClockProblem"] = async (postgresql) =>
-        comparison.findProblem({ postgresql, redis: await withRedis(context, readRedisTimes) });
-      await withDatabase(context, async (pool) => {
-        let hasDoneAnything = false;
-        for (;;) {
-          const done = await maintain(pool, rules, { findClockProblem });
-          const lines = describe(done);
-          hasDoneAnything ||= lines.length > 0;
-          for (const line of lines) printLine(context.stdout, line);
-          if (done.problems.length > 0) throw new CommandFailure(done.problems.join(" "));
-          if (done.isBusy) throw new CommandFailure("Another process maintains the database. Try again later.");
-          if (done.isLocked)
-            throw new CommandFailure("Others have locked a table for more than a second. Try again later.");
-          if (!done.hasMore) break;
-        }
-        if (!hasDoneAnything) printLine(context.stdout, "Nothing to do.");
+      let hasDoneAnything = false;
+      await maintainDatabase(context, (done) => {
+        const lines = describe(done);
+        hasDoneAnything ||= lines.length > 0;
+        for (const line of lines) printLine(context.stdout, line);
       });
+      if (!hasDoneAnything) printLine(context.stdout, "Nothing to do.");
     });
 }
 

@@ -1,10 +1,6 @@
-import { changeQueue, forEachShard, formatShards, retryNow, type ShardResult } from "@booking-events/queue";
-import type { RedisServers } from "@booking-events/runtime";
+import { describeCount, pauseQueue, retryEventsNow } from "@booking-events/operations";
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { describeRedisError, readRedisSettings, withRedis } from "../queue.ts";
-import { CommandFailure } from "../terminal/command-failure.ts";
-import { describeCount } from "../terminal/describe.ts";
 import { printJson, printLine } from "../terminal/print.ts";
 import { addAttachCommand } from "./queue/attach.ts";
 
@@ -56,17 +52,6 @@ function parseCode(text: string): string {
   return text;
 }
 
-async function retry({ environment, stdout }: Context, { code, json }: RetryOptions): Promise<void> {
-  const settings = readRedisSettings(environment);
-  const results = await forEachShard(settings, (location) => retryNow({ ...location, code }));
-  const counts = results.flatMap((result) => ("value" in result ? [result.value] : []));
-  const retried = counts.reduce((sum, shard) => sum + shard.retried, 0);
-  const delayed = counts.reduce((sum, shard) => sum + shard.delayed, 0);
-  if (counts.length > 0 && json) printJson(stdout, { retried, delayed });
-  else if (counts.length > 0) printLine(stdout, describeRetries({ retried, delayed }, code));
-  throwIfAnyFailed(results, "Not retried", settings.redisServers);
-}
-
 function describeRetries({ retried, delayed }: { retried: number; delayed: number }, code: string | undefined): string {
   const ofCode = code === undefined ? "" : ` with the code ${code}`;
   const others = delayed === 0 ? "" : ` Still delayed: ${delayed.toLocaleString("en")}.`;
@@ -75,9 +60,15 @@ function describeRetries({ retried, delayed }: { retried: number; delayed: numbe
     : `${describeCount(retried, "event")} that failed${ofCode} can be taken by workers now.${others}`;
 }
 
+async function retry(context: Context, { code, json }: RetryOptions): Promise<void> {
+  const { counts, failure } = await retryEventsNow(context, code);
+  if (counts !== null && json) printJson(context.stdout, counts);
+  else if (counts !== null) printLine(context.stdout, describeRetries(counts, code));
+  if (failure !== null) throw failure;
+}
+
 async function setPaused(context: Context, isPaused: boolean): Promise<void> {
-  const before = await withRedis(context, (queue) => changeQueue(queue, { isPaused }));
-  const hasChanged = before.isPaused !== isPaused;
+  const hasChanged = await pauseQueue(context, isPaused);
   const already = hasChanged ? "" : "already ";
   printLine(
     context.stdout,
@@ -85,16 +76,4 @@ async function setPaused(context: Context, isPaused: boolean): Promise<void> {
       ? `The queue is ${already}paused. Events wait in Redis until: ops queue resume`
       : `The queue is ${hasChanged ? "resumed" : "not paused"}. Workers take events.`,
   );
-}
-
-/** @param what was not done, as the start of a sentence */
-function throwIfAnyFailed(results: ShardResult<unknown>[], what: string, redisServers: RedisServers): void {
-  const failed = results.filter((result) => "error" in result);
-  if (failed[0] === undefined) return;
-  const error = describeRedisError(failed[0].error, redisServers);
-  if (results.length === 1 || !(error instanceof CommandFailure)) throw error;
-  const shards = formatShards(failed.map(({ shard }) => shard));
-  throw new CommandFailure(`${what}: shards ${shards} of ${results.length}. ${error.message} Run the command again.`, {
-    cause: error,
-  });
 }

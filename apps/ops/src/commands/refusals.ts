@@ -1,12 +1,11 @@
-import { type RecordedRefusal, readRefusals } from "@booking-events/queue";
+import { findRefusals, type RecordedRefusal, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { withRedis } from "../queue.ts";
 import { parseLimitUpTo } from "../terminal/arguments.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { parsePast } from "../terminal/duration.ts";
 import type { Column } from "../terminal/format-table.ts";
-import { printRows, toSeconds } from "../terminal/print.ts";
+import { printRows } from "../terminal/print.ts";
 
 const defaultLimit = 50;
 const maxLimit = 10_000;
@@ -46,7 +45,7 @@ Examples:
         });
       }
       const wanted = { partner: strangers ? null : partner, since };
-      const refusals = await withRedis(context, (redis) => readRefusals({ ...redis, ...wanted }));
+      const refusals = await findRefusals(context, wanted);
       printRows(context.stdout, columns, refusals.slice(0, limit), { json, none: "No such refusals are recorded." });
     });
 }

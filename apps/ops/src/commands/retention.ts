@@ -1,7 +1,6 @@
-import { estimateRemovals, type Removal } from "@booking-events/store";
+import { estimateRemovals, type Removal } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { readDatabase, readRetentionRules } from "../database.ts";
 import type { Column } from "../terminal/format-table.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";
 
@@ -17,7 +16,7 @@ export function addRetentionCommand(program: Command, context: Context): void {
     .requiredOption("--dry-run", "required, since only maintain removes anything")
     .option("--json", "print a JSON array: table, what, before, rows, bytes (null: forever, for the last three)")
     .action(async ({ json }) => {
-      const removals = await readDatabase(context, (client) => estimateRemovals(client, readRetentionRules(context)));
+      const removals = await estimateRemovals(context);
       if (json) return printJson(context.stdout, removals);
       printTable(context.stdout, columns, removals);
       printLine(context.stderr, "Rows and bytes of tables over 16 MB are estimates.");

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { findConcerns, type Reading, readStatus, type Status } from "@booking-events/operations";
 import { version } from "@booking-events/runtime";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { printJson, printLine } from "../terminal/print.ts";
 import { toJsonLine } from "../terminal/printable.ts";
-import { findConcerns } from "./status/find-concerns.ts";
 import { printStatus } from "./status/print-status.ts";
-import { type Reading, readStatus, type Status } from "./status/read-status.ts";
 
 const watchIntervalMs = 2_000;
 const clearScreen = "\u001b[H\u001b[2J";

@@ -2,7 +2,6 @@ import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { addDeadLettersCommand } from "./feed/dead-letters.ts";
 import { addAddCommand } from "./subscriptions/add.ts";
-import { requireSubscription } from "./subscriptions/find.ts";
 import { addListCommand } from "./subscriptions/list.ts";
 import { addPauseCommands } from "./subscriptions/pause.ts";
 import { addTestCommand } from "./subscriptions/post-test-event.ts";
@@ -26,6 +25,6 @@ export function addSubscriptionsCommands(program: Command, context: Context): vo
   addPauseCommands(subscriptions, context);
   addRotateCommand(subscriptions, context);
   addReplayCommand(subscriptions, context);
-  addDeadLettersCommand(subscriptions, context, { what: "subscription", require: requireSubscription });
+  addDeadLettersCommand(subscriptions, context, "subscription");
   addRemoveCommand(subscriptions, context);
 }

@@ -1,4 +1,5 @@
 import { userInfo } from "node:os";
+import { isUuid } from "@booking-events/operations";
 import { cleanReference } from "@booking-events/schema";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 
@@ -35,10 +36,6 @@ export function parseReference(text: string): string {
 
 export const notDecoded =
   "It holds U+FFFD, which stands for bytes that are not UTF-8. Check the terminal's encoding, or find the booking by an event.";
-
-export function isUuid(text: string): boolean {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
-}
 
 export function parseEventId(text: string): string {
   if (!isUuid(text)) {

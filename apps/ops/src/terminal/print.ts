@@ -51,11 +51,6 @@ export function withReferenceKind(reference: string, kind: ReferenceKind | null)
   return kind === "consumer" ? `${reference} (the consumer's)` : reference;
 }
 
-/** Formats a time in UTC, without milliseconds. */
-export function toSeconds(time: Date): string {
-  return time.toISOString().replace(/\.\d{3}Z$/, "Z");
-}
-
 /** Other outputs than a terminal have no width, and a terminal that does not know its width says 0. */
 export function widthOf(output: Output): number {
   return (output.isTTY === true && output.columns) || Number.POSITIVE_INFINITY;

@@ -1,5 +1,4 @@
 import { type ReferenceKind, referenceKinds } from "@booking-events/schema";
-import { bookingKey } from "@booking-events/store";
 import { Option } from "@commander-js/extra-typings";
 
 export function referenceKindOption() {
@@ -7,11 +6,6 @@ export function referenceKindOption() {
     "--reference-kind <kind>",
     "the kind of the reference, if a trip and a consumer have the same one",
   ).choices(referenceKinds);
-}
-
-/** @param kind undefined: the keys of both kinds */
-export function keysOf(partner: string, reference: string, kind: ReferenceKind | undefined): Buffer[] {
-  return (kind === undefined ? referenceKinds : [kind]).map((any) => bookingKey(partner, any, reference));
 }
 
 /** For example: TRIP-1, or: of consumer C-1 */

@@ -1,8 +1,6 @@
-import { renormaliseBookings } from "@booking-events/store";
+import { renormaliseBookings } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { withDatabase } from "../../database.ts";
-import { openKey } from "../../digest-key.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
 
@@ -34,13 +32,10 @@ Examples:
       context.atSignal(
         () => `Interrupted. ${describe(sum, isDryRun)} Run it again: it writes only what still differs.`,
       );
-      await withDatabase(context, async (pool) => {
-        const key = await openKey(context, pool);
-        for await (const page of renormaliseBookings(pool, key, { partner, isDryRun })) {
-          sum.bookings += page.bookings;
-          sum.changed += page.changed;
-          sum.busy += page.busy;
-        }
+      await renormaliseBookings(context, { partner, isDryRun }, (page) => {
+        sum.bookings += page.bookings;
+        sum.changed += page.changed;
+        sum.busy += page.busy;
       });
       if (json) printJson(context.stdout, { ...sum, isDryRun });
       else printLine(context.stdout, describe(sum, isDryRun));

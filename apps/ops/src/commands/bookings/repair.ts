@@ -1,14 +1,11 @@
+import { type Repair, repairBookings } from "@booking-events/operations";
 import { createLogger } from "@booking-events/runtime";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { withDatabase } from "../../database.ts";
-import { openKey } from "../../digest-key.ts";
 import { defaultName, parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printHeading, printJson, printLine } from "../../terminal/print.ts";
-import { describeReference, keysOf, referenceKindOption } from "./reference-kind.ts";
-import { type Repair, repairBooking } from "./repair-booking.ts";
-import { readDuplicateWindowMs, verifyAll } from "./verify.ts";
+import { describeReference, referenceKindOption } from "./reference-kind.ts";
 
 export function addRepairCommand(bookings: Command, context: Context): void {
   bookings
@@ -44,46 +41,16 @@ Examples:
     .action(async (partner, reference, { json, all, yes, referenceKind }) => {
       if ((reference === undefined) === (all === undefined))
         throw new CommandFailure("Give the partner and the reference of a booking, or --all.", { exitCode: 2 });
-      const bookingKeys =
-        reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
       const isDryRun = yes !== true;
-      const { compared, repairs } = await repairAll(context, { partner, bookingKeys, isDryRun });
-      if (reference !== undefined && compared === 0)
-        throw new CommandFailure(`Partner ${partner} has no booking ${reference}.`);
-      if (json) printJson(context.stdout, { bookings: compared, isDryRun, repairs });
-      else printRepairs(context, compared, repairs, isDryRun);
+      const { bookings, repairs } = await repairBookings(context, { partner, reference, referenceKind }, { isDryRun });
+      const log = createLogger({ name: "ops", level: "info" }, context.stderr);
+      for (const { partner, eventId, change, revision, revised } of isDryRun ? [] : repairs)
+        log.info({ by: defaultName(), partner, eventId, change, revision, revised }, "booking repaired");
+      if (json) printJson(context.stdout, { bookings, isDryRun, repairs });
+      else printRepairs(context, bookings, repairs, isDryRun);
       if (repairs.some(({ refused }) => refused !== null))
         throw new CommandFailure("Not every booking can be repaired from its log.");
     });
-}
-
-async function repairAll(
-  context: Context,
-  filter: { partner: string | undefined; bookingKeys: Buffer[] | undefined; isDryRun: boolean },
-): Promise<{ compared: number; repairs: Repair[] }> {
-  const { isDryRun } = filter;
-  const duplicateWindowMs = readDuplicateWindowMs(context);
-  const log = createLogger({ name: "ops", level: "info" }, context.stderr);
-  const repairs: Repair[] = [];
-  let compared = 0;
-  await withDatabase(context, async (pool) => {
-    const options = { duplicateWindowMs, isDryRun, digestKey: await openKey(context, pool) };
-    for await (const { differences, ...booking } of verifyAll(context, filter)) {
-      compared += 1;
-      if (differences.length === 0) continue;
-      const { partner, referenceKind, reference } = booking;
-      const [key = Buffer.alloc(0)] = keysOf(partner, reference, referenceKind);
-      // Compared again, under the booking's lock.
-      const repair = await repairBooking(pool, key, options);
-      if (repair === null) continue;
-      repairs.push(repair);
-      if (isDryRun || repair.refused !== null) continue;
-      const { change, revision, eventId, revised } = repair;
-      // Not the reference, which may name the guest.
-      log.info({ by: defaultName(), partner, eventId, change, revision, revised }, "booking repaired");
-    }
-  });
-  return { compared, repairs };
 }
 
 function printRepairs({ stdout }: Context, compared: number, repairs: Repair[], isDryRun: boolean): void {

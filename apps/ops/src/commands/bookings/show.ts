@@ -1,28 +1,24 @@
-import { type ReferenceKind, referenceKindOf } from "@booking-events/schema";
 import {
   type BookingDetails,
-  type DeadLetter,
-  findBookings,
-  listBookingEvents,
-  listDeadLetters,
-  type Queryable,
-} from "@booking-events/store";
+  describeTrip,
+  findStory,
+  pickTrip,
+  type QueueView,
+  type Story,
+  type StoryEvent,
+  toSeconds,
+} from "@booking-events/operations";
+import type { ReferenceKind } from "@booking-events/schema";
+
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
 import { parseEventId, parseLimitUpTo, parseReference } from "../../terminal/arguments.ts";
-import { CommandFailure } from "../../terminal/command-failure.ts";
 import type { Column } from "../../terminal/format-table.ts";
-import { printFields, printHeading, printJson, printLine, printTable, toSeconds } from "../../terminal/print.ts";
-import { describeTrip, pickTrip } from "./describe-trip.ts";
-import { describeReference, keysOf, referenceKindOption } from "./reference-kind.ts";
-import { describeSearch, type QueueView, searchQueue } from "./search-queue.ts";
-import { type StoryEvent, tellStory } from "./tell-story.ts";
+import { printFields, printHeading, printJson, printLine, printTable } from "../../terminal/print.ts";
+import { describeReference, referenceKindOption } from "./reference-kind.ts";
 
 const defaultEventLimit = 50;
 const maxEventLimit = 1_000;
-/** More dead letters of one booking say nothing new. */
-const maxLetters = 1_000;
 
 export function addShowCommand(bookings: Command, context: Context): void {
   bookings
@@ -72,82 +68,12 @@ interface ShowOptions {
 }
 
 async function show(context: Context, partner: string, reference: string, options: ShowOptions): Promise<void> {
-  const found = await findStory(context, partner, reference, options);
+  const found = await findStory(context, { partner, reference, ...options });
   if (options.json) printStoryJson(context, found, options);
   else printStory(context, found, options);
   const [oldest] = found.events.filter(({ status }) => status === "applied");
   if (oldest !== undefined && found.earlier > 0)
     printLine(context.stderr, `There are ${found.earlier} earlier events. Show them with --before ${oldest.id}.`);
-}
-
-interface Story {
-  partner: string;
-  reference: string;
-  referenceKind: ReferenceKind | null;
-  /** Undefined: no event of the booking has been applied. */
-  booking: BookingDetails | undefined;
-  events: StoryEvent[];
-  earlier: number;
-  queue: QueueView | undefined;
-}
-
-/** The queue is read before the log. An event that is applied meanwhile is found in one of them, or in both. */
-async function findStory(context: Context, partner: string, reference: string, options: ShowOptions): Promise<Story> {
-  const wanted = { partner, reference, referenceKind: options.referenceKind };
-  // Earlier events than the newest ones have been applied long ago.
-  const isFirstPage = options.before === undefined;
-  const queue = isFirstPage ? await searchQueue(context, wanted) : undefined;
-  const { booking, log, letters } = await readDatabase(context, (client) => readStory(client, wanted, options));
-  const queued = queue?.events ?? [];
-  const kinds = new Set([
-    booking?.referenceKind,
-    ...queued.map(kindOf),
-    ...letters.map((letter) => letter.referenceKind),
-  ]);
-  const [referenceKind = null, another] = [...kinds].filter((kind) => kind !== undefined && kind !== null);
-  if (another !== undefined) throw ambiguous(partner, reference);
-  const events = tellStory({ applied: log.events, queued, letters: isFirstPage ? letters : [] });
-  if (booking === undefined && events.length === 0) throw unknownBooking(partner, reference, queue);
-  return { partner, reference, referenceKind, booking, events, earlier: log.earlier, queue };
-}
-
-function kindOf({ envelope }: QueueView["events"][number]): ReferenceKind | null {
-  return envelope === null ? null : referenceKindOf(envelope.payload);
-}
-
-interface Wanted {
-  partner: string;
-  reference: string;
-  referenceKind: ReferenceKind | undefined;
-}
-
-async function readStory(client: Queryable, { partner, reference, referenceKind }: Wanted, options: ShowOptions) {
-  const [found, another] = await findBookings(client, keysOf(partner, reference, referenceKind));
-  if (another !== undefined) throw ambiguous(partner, reference);
-  const filter = { partner, reference, includeResolved: true, limit: maxLetters };
-  const letters = (await listDeadLetters(client, filter)).filter(isOfKind(referenceKind));
-  if (found === undefined) return { booking: undefined, log: { events: [], earlier: 0 }, letters };
-  const { bookingKey, ...booking } = found;
-  return { booking, log: await listBookingEvents(client, bookingKey, options), letters };
-}
-
-function isOfKind(wanted: ReferenceKind | undefined): (letter: DeadLetter) => boolean {
-  return ({ referenceKind }) => wanted === undefined || referenceKind === wanted;
-}
-
-function ambiguous(partner: string, reference: string): CommandFailure {
-  return new CommandFailure(
-    `Partner ${partner} has two bookings ${reference}: one of a trip and one of a consumer. ` +
-      "Choose one with --reference-kind trip or --reference-kind consumer.",
-  );
-}
-
-function unknownBooking(partner: string, reference: string, queue: QueueView | undefined): CommandFailure {
-  const unseen = queue?.problem ? ` Events in the queue were not looked at: ${queue.problem}.` : "";
-  return new CommandFailure(
-    `Partner ${partner} has no booking ${reference}.${unseen} See what the partner has sent: ` +
-      `ops events list --partner ${partner}`,
-  );
 }
 
 function printStoryJson({ stdout }: Context, story: Story, options: ShowOptions): void {
@@ -233,4 +159,10 @@ function describeContent(
   if (count === 0) return "none, since no create or update has been received";
   const fields = count === 1 ? "1 field" : `${count} fields`;
   return options.payload ? fields : `${fields}, shown with --payload`;
+}
+
+function describeSearch({ events, total, looked, problem }: QueueView): string {
+  if (problem !== null) return `not looked at: ${problem}`;
+  const all = looked < total ? `${looked} of ${total}` : String(total);
+  return `${events.length} found among ${all} events`;
 }

@@ -1,16 +1,10 @@
-import { parseEnvironment, variables } from "@booking-events/runtime";
-import { readBookings, readLogHorizon } from "@booking-events/store";
+import { type VerificationSum, verifyBookings } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
 import { parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printHeading, printJson, printLine } from "../../terminal/print.ts";
-import { describeReference, keysOf, referenceKindOption } from "./reference-kind.ts";
-import { type Verification, verifyBookings } from "./verify-booking.ts";
-
-const millisecondsPerHour = 60 * 60 * 1_000;
-const bookingsReadTogether = 200;
+import { describeReference, referenceKindOption } from "./reference-kind.ts";
 
 export function addVerifyCommand(bookings: Command, context: Context): void {
   bookings
@@ -38,57 +32,12 @@ Examples:
 To correct what differs: ops bookings repair`,
     )
     .action(async (partner, reference, { json, referenceKind }) => {
-      const bookingKeys =
-        reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
-      const sum = { bookings: 0, events: 0, olderThanLog: 0, different: [] as Verification[] };
-      for await (const verification of verifyAll(context, { partner, bookingKeys })) {
-        sum.bookings += 1;
-        sum.events += verification.events;
-        if (verification.isOlderThanLog) sum.olderThanLog += 1;
-        if (verification.differences.length > 0) sum.different.push(verification);
-      }
-      if (partner !== undefined && sum.bookings === 0)
-        throw new CommandFailure(
-          reference === undefined
-            ? `Partner ${partner} has no bookings. See which partners there are: ops partners list`
-            : `Partner ${partner} has no booking ${reference}.`,
-        );
+      const sum = await verifyBookings(context, { partner, reference, referenceKind });
       printSum(context, sum, json === true);
     });
 }
 
-/** Each booking is compared with its log in one snapshot of the database. */
-export async function* verifyAll(
-  context: Context,
-  filter: { partner: string | undefined; bookingKeys: Buffer[] | undefined },
-): AsyncGenerator<Verification> {
-  const duplicateWindowMs = readDuplicateWindowMs(context);
-  let after: Buffer | undefined;
-  do {
-    const page = await readDatabase(context, async (client) => {
-      const bookings = await readBookings(client, { ...filter, after, limit: bookingsReadTogether });
-      const options = { duplicateWindowMs, horizon: await readLogHorizon(client) };
-      const verified = await verifyBookings(client, bookings, options);
-      return { bookings, verifications: verified.map(({ verification }) => verification) };
-    });
-    yield* page.verifications;
-    after = page.bookings.length < bookingsReadTogether ? undefined : page.bookings.at(-1)?.bookingKey;
-  } while (after !== undefined);
-}
-
-export function readDuplicateWindowMs({ environment }: Context): number {
-  const { DUPLICATE_WINDOW_HOURS: hours } = parseEnvironment(
-    { DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS },
-    environment,
-  );
-  return hours * millisecondsPerHour;
-}
-
-function printSum(
-  { stdout }: Context,
-  sum: { bookings: number; events: number; olderThanLog: number; different: Verification[] },
-  asJson: boolean,
-): void {
+function printSum({ stdout }: Context, sum: VerificationSum, asJson: boolean): void {
   const { bookings, events, olderThanLog, different } = sum;
   if (asJson) printJson(stdout, sum);
   else {

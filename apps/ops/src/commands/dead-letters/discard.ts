@@ -1,13 +1,12 @@
-import { findDeadLetter, findProcessed, type Queryable, resolveDeadLetter } from "@booking-events/store";
+import { type Discard, discardDeadLetters, findLettersOf } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase, withDatabase } from "../../database.ts";
 import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
 import { printable } from "../../terminal/printable.ts";
-import { collectEventIds, describeLetters, findLetters } from "./letters.ts";
+import { collectEventIds, describeLetters } from "./letters.ts";
 
 export function addDiscardCommand(deadLetters: Command, context: Context): void {
   deadLetters
@@ -25,22 +24,16 @@ Example:
   $ ops dead-letters discard 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --reason "acme sent it again"`,
     )
     .action(async (eventIds, options) => {
-      const letters = await readDatabase(context, (client) => findLetters(client, eventIds));
+      const letters = await findLettersOf(context, eventIds);
       const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
       for (const { eventId, resolution } of letters.filter((letter) => !open.includes(letter))) {
         printLine(context.stdout, describeClosed(eventId, resolution));
       }
       if (open.length === 0) return;
       await confirm(context, `Discard ${describeLetters(open)}, so they are never applied`, options.yes);
-      const applied = await withDatabase(context, async (pool) => {
-        let count = 0;
-        for (const { eventId } of open) {
-          const result = await discardOne(pool, eventId, options);
-          printLine(context.stdout, result.message);
-          if (result.isApplied) count += 1;
-        }
-        return count;
-      });
+      const discards = await discardDeadLetters(context, open, options);
+      for (const discard of discards) printLine(context.stdout, describeDiscard(discard));
+      const applied = discards.filter(({ result }) => result === "applied").length;
       if (applied > 0)
         throw new CommandFailure(
           `${applied} of ${open.length} could not be discarded, since they had been applied. ` +
@@ -49,23 +42,10 @@ Example:
     });
 }
 
-/** Closes one letter: as discarded, or as applied if another delivery of the event has been applied. */
-async function discardOne(
-  client: Queryable,
-  eventId: string,
-  { reason, by }: { reason: string; by: string },
-): Promise<{ message: string; isApplied: boolean }> {
-  const outcome = (await findProcessed(client, [eventId])).get(eventId);
-  const resolution = outcome === undefined ? `discarded: ${reason}` : `applied meanwhile: ${outcome}`;
-  if (!(await resolveDeadLetter(client, { eventId, resolvedBy: by, resolution }))) {
-    const closed = await findDeadLetter(client, eventId);
-    return { message: describeClosed(eventId, closed?.resolution ?? "deleted"), isApplied: false };
-  }
-  if (outcome === undefined) return { message: `Discarded ${eventId}`, isApplied: false };
-  return {
-    message: `${eventId} has been applied (${outcome}), so it can't be discarded. Its dead letter is closed.`,
-    isApplied: true,
-  };
+function describeDiscard({ eventId, result, detail }: Discard): string {
+  if (result === "discarded") return `Discarded ${eventId}`;
+  if (result === "resolved") return describeClosed(eventId, detail);
+  return `${eventId} has been applied (${detail}), so it can't be discarded. Its dead letter is closed.`;
 }
 
 function describeClosed(eventId: string, resolution: string | null): string {

@@ -1,7 +1,6 @@
-import { type DeadLetter, listDeadLetters, type Queryable } from "@booking-events/store";
+import { type DeadLetter, isInQueue } from "@booking-events/operations";
 import type { Output } from "../../context.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
-import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printFields, withReferenceKind } from "../../terminal/print.ts";
 
 export function describeState(letter: DeadLetter): string {
@@ -28,18 +27,6 @@ function describeDeed(at: Date | null, by: string | null): string | null {
   return at === null ? null : `${at.toISOString()} by ${by}`;
 }
 
-/** @throws CommandFailure if one of the events has no dead letter */
-export async function findLetters(client: Queryable, eventIds: string[]): Promise<DeadLetter[]> {
-  const letters = await listDeadLetters(client, { eventIds, includeResolved: true });
-  const missing = eventIds.find((wanted) => letters.every(({ eventId }) => eventId !== wanted));
-  if (missing !== undefined) throw noLetter(missing);
-  return letters;
-}
-
-export function noLetter(eventId: string): CommandFailure {
-  return new CommandFailure(`Event ${eventId} has no dead letter. See what became of it: ops events show ${eventId}`);
-}
-
 /** For example: 3 dead letters (2 × STALLED, 1 × 22P02) */
 export function describeLetters(letters: DeadLetter[]): string {
   const counts = [...Map.groupBy(letters, ({ errorCode }) => errorCode)].map(
@@ -50,9 +37,4 @@ export function describeLetters(letters: DeadLetter[]): string {
 
 export function collectEventIds(text: string, previous: string[] = []): string[] {
   return [...previous, parseEventId(text)];
-}
-
-/** The letter was replayed, and there is no result yet. Redis may have refused or lost the event. */
-export function isInQueue({ resolvedAt, replayedAt, failedAt }: DeadLetter): boolean {
-  return resolvedAt === null && replayedAt !== null && replayedAt > failedAt;
 }

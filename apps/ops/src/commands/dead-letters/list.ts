@@ -1,10 +1,9 @@
-import { type DeadLetter, listDeadLetters } from "@booking-events/store";
+import { type DeadLetter, findLetters, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
 import { parseLimitUpTo } from "../../terminal/arguments.ts";
 import type { Column } from "../../terminal/format-table.ts";
-import { printLine, printRows, toSeconds, withReferenceKind } from "../../terminal/print.ts";
+import { printLine, printRows, withReferenceKind } from "../../terminal/print.ts";
 import { describeState } from "./letters.ts";
 
 const defaultLimit = 100;
@@ -33,7 +32,7 @@ Examples:
     )
     .action(async ({ partner, code, resolved, limit, json }) => {
       const filter = { partner, errorCode: code, includeResolved: resolved === true, limit: limit + 1 };
-      const found = await readDatabase(context, (client) => listDeadLetters(client, filter));
+      const found = await findLetters(context, filter);
       const letters = found.slice(0, limit);
       if (found.length > limit) printLine(context.stderr, `There are more than ${limit}. Show them with --limit.`);
       const shown = resolved ? [...columns, stateColumn] : columns;

@@ -1,14 +1,12 @@
-import { listDeadLetters } from "@booking-events/store";
+import { findLetters, findLettersOf, type Replay, replayDeadLetters } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
 import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printRows } from "../../terminal/print.ts";
-import { collectEventIds, describeLetters, findLetters } from "./letters.ts";
-import { type Replay, replayDeadLetters } from "./replay-dead-letters.ts";
+import { collectEventIds, describeLetters } from "./letters.ts";
 
 export function addReplayCommand(deadLetters: Command, context: Context): void {
   deadLetters
@@ -38,9 +36,9 @@ Examples:
         throw new CommandFailure("--partner and --code need --all.", { exitCode: 2 });
       if ((all === true) === eventIds.length > 0)
         throw new CommandFailure("Give either ids of events or --all.", { exitCode: 2 });
-      const letters = await readDatabase(context, (client) =>
-        all ? listDeadLetters(client, { partner, errorCode: code }) : findLetters(client, eventIds),
-      );
+      const letters = await (all
+        ? findLetters(context, { partner, errorCode: code })
+        : findLettersOf(context, eventIds));
       const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
       if (open.length > 0) await confirm(context, `Replay ${describeLetters(open)}`, yes);
       const replays = letters.length === 0 ? [] : await replayDeadLetters(context, letters, { by, isAwaited: wait });

@@ -1,11 +1,10 @@
+import { readLetter } from "@booking-events/operations";
 import { parseJson } from "@booking-events/schema";
-import { findDeadLetter } from "@booking-events/store";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
 import { printHeading, printJson, printLine } from "../../terminal/print.ts";
-import { describeState, noLetter, printLetter } from "./letters.ts";
+import { describeState, printLetter } from "./letters.ts";
 
 export function addShowCommand(deadLetters: Command, context: Context): void {
   deadLetters
@@ -20,9 +19,7 @@ export function addShowCommand(deadLetters: Command, context: Context): void {
     .option("--json", "print a JSON object as in the list, and envelope (with --payload)")
     .addHelpText("after", "\nExample:\n  $ ops dead-letters show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e")
     .action(async (eventId, { payload, json }) => {
-      const found = await readDatabase(context, (client) => findDeadLetter(client, eventId));
-      if (found === undefined) throw noLetter(eventId);
-      const { envelope, ...letter } = found;
+      const { envelope, ...letter } = await readLetter(context, eventId);
       const queued: unknown = payload ? parseIfJson(envelope.toString()) : undefined;
       if (json) {
         printJson(context.stdout, { ...letter, envelope: queued });

@@ -1,6 +1,5 @@
-import type { EventDetails } from "@booking-events/store";
+import { type EventDetails, toSeconds } from "@booking-events/operations";
 import type { Column } from "../../terminal/format-table.ts";
-import { toSeconds } from "../../terminal/print.ts";
 
 /** With `--follow`, tables of them are printed one after another. */
 export const columns: Column<EventDetails>[] = [

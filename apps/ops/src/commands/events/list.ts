@@ -1,15 +1,13 @@
-import type { Outcome } from "@booking-events/bookings";
+import { findEvents, followWindowMs, type Outcome } from "@booking-events/operations";
 import { eventKinds } from "@booking-events/schema";
-import { type EventDetails, type EventFilter, followWindowMs, listEvents } from "@booking-events/store";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { hasTakenTooLong, readDatabase } from "../../database.ts";
 import { parseEventId, parseLimitUpTo, parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { parsePast } from "../../terminal/duration.ts";
 import { printRows } from "../../terminal/print.ts";
 import { columns } from "./columns.ts";
-import { followEvents } from "./follow.ts";
+import { showAsApplied } from "./follow.ts";
 
 const defaultLimit = 20;
 const maxLimit = 1_000;
@@ -67,8 +65,8 @@ Examples:
       if (follow && (filter.until !== undefined || filter.before !== undefined)) {
         throw new CommandFailure("--follow shows new events. Leave out --until and --before.", { exitCode: 2 });
       }
-      if (follow) return followEvents(context, filter, { json: json === true });
-      const events = await readEvents(context, filter);
+      if (follow) return showAsApplied(context, filter, { json: json === true });
+      const events = await findEvents(context, filter);
       printRows(context.stdout, columns, events, { json, none: "There are no such events." });
     });
 }
@@ -76,16 +74,3 @@ Examples:
 const outcomes = [
   ...["created", "updated", "deleted", "recreated", "unchanged", "duplicate", "superseded", "expired", "erased"],
 ] as const satisfies Outcome[];
-
-async function readEvents(context: Context, filter: EventFilter): Promise<EventDetails[]> {
-  try {
-    return await readDatabase(context, (client) => listEvents(client, filter));
-  } catch (error) {
-    if (!hasTakenTooLong(error) || filter.since !== undefined) throw error;
-    throw new CommandFailure(
-      "There are too few such events among too many others, and the search took too long. Add --since, such as " +
-        "--since 1d.",
-      { cause: error },
-    );
-  }
-}

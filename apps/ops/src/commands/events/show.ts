@@ -1,7 +1,6 @@
-import { type DeadLetter, type EventDetails, findDeadLetter, findEvent } from "@booking-events/store";
+import { type DeadLetter, type EventDetails, findEvent } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printFields, printHeading, printJson, printLine, withReferenceKind } from "../../terminal/print.ts";
@@ -23,10 +22,7 @@ export function addShowCommand(events: Command, context: Context): void {
     )
     .addHelpText("after", "\nExample:\n  $ ops events show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --payload")
     .action(async (id, options) => {
-      const { event, deadLetter } = await readDatabase(context, async (client) => ({
-        event: await findEvent(client, id),
-        deadLetter: await findDeadLetter(client, id),
-      }));
+      const { event, deadLetter } = await findEvent(context, id);
       if (event !== undefined) showApplied(context, event, options);
       else if (deadLetter !== undefined) showFailed(context, deadLetter, options);
       else

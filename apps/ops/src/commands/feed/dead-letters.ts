@@ -1,33 +1,22 @@
 import {
-  discardFeedDeadLetters,
+  describeCount,
+  discardReaderLetters,
   type FeedDeadLetter,
-  inTransaction,
-  listFeedDeadLetters,
-  listFeedReaders,
-  type Queryable,
-  replayFeedDeadLetters,
-} from "@booking-events/store";
+  type LetterOwner,
+  listReaderLetters,
+  replayReaderLetters,
+  requireLetters,
+  toSeconds,
+} from "@booking-events/operations";
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase, withDatabase } from "../../database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
-import { describeCount } from "../../terminal/describe.ts";
 import type { Column } from "../../terminal/format-table.ts";
-import { printJson, printLine, printRows, toSeconds, withReferenceKind } from "../../terminal/print.ts";
-import { maxReaders } from "./describe-reader.ts";
-
-const maxLetters = 10_000;
-
-interface Owner {
-  /** What has the dead letters. */
-  what: "reader" | "subscription";
-  /** Throws a CommandFailure if there is none of this name. */
-  require: (client: Queryable, name: string) => Promise<unknown>;
-}
+import { printJson, printLine, printRows, withReferenceKind } from "../../terminal/print.ts";
 
 /** Adds the command for readers of the feed, or the same for subscriptions, each of which is a reader. */
-export function addDeadLettersCommand(parent: Command, context: Context, { what, require }: Owner): void {
+export function addDeadLettersCommand(parent: Command, context: Context, what: LetterOwner["what"]): void {
   parent
     .command("dead-letters")
     .summary(`list, replay or discard what a ${what} could not be given`)
@@ -48,10 +37,7 @@ export function addDeadLettersCommand(parent: Command, context: Context, { what,
     )
     .action(async (name, options) => {
       const deed = readDeed(options);
-      const letters = await readDatabase(context, async (client) => {
-        await require(client, name);
-        return listFeedDeadLetters(client, name, maxLetters);
-      });
+      const letters = await listReaderLetters(context, { what, name });
       if (deed === undefined) printRows(context.stdout, columns, letters, { json: options.json, none: noLetters });
       else await act(context, name, letters, { ...deed, ...options });
     });
@@ -86,34 +72,17 @@ async function act(
   requireLetters(letters, ids ?? [], name);
   const chosen = describeCount((ids ?? letters).length, "dead letter");
   await confirm(context, `${verb} ${chosen} of ${name}`, yes);
-  const count = await withDatabase(context, (pool) =>
-    inTransaction(pool, (client) =>
-      verb === "Discard" ? discardFeedDeadLetters(client, name, ids ?? []) : replayFeedDeadLetters(client, name, ids),
-    ),
-  );
+  const count = await (verb === "Discard"
+    ? discardReaderLetters(context, name, ids ?? [])
+    : replayReaderLetters(context, name, ids));
   const done = verb === "Discard" ? "discarded" : "replayed";
   if (json) printJson(context.stdout, { [done]: count });
   else printLine(context.stdout, `${describeCount(count, "dead letter")} of ${name}: ${done}.`);
 }
 
-function requireLetters(letters: FeedDeadLetter[], ids: number[], name: string): void {
-  const missing = ids.find((id) => letters.every(({ changeId }) => changeId !== id));
-  if (missing !== undefined)
-    throw new CommandFailure(`${name} has no dead letter of change ${missing}. Nothing was done.`);
-}
-
 function collectIds(text: string, previous: number[] = []): number[] {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError("Give the id of a change, such as 4711.");
   return [...previous, Number(text)];
-}
-
-export async function requireReader(client: Queryable, name: string): Promise<void> {
-  const readers = await listFeedReaders(client, maxReaders);
-  if (readers.every((reader) => reader.name !== name)) throw unknownReader(name);
-}
-
-export function unknownReader(name: string): CommandFailure {
-  return new CommandFailure(`There is no reader ${name}. List all: ops feed list`);
 }
 
 const columns: Column<FeedDeadLetter>[] = [

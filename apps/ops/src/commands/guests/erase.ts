@@ -1,16 +1,19 @@
-import { openQueuedEvents, type QueuedEvents } from "@booking-events/queue";
+import {
+  type Counts,
+  type Erased,
+  eraseGuest,
+  type Findings,
+  type FoundGuest,
+  findGuestEverywhere,
+  isNothing,
+  rewriteTables,
+} from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { withDatabase } from "../../database.ts";
-import { openKey } from "../../digest-key.ts";
-import { withRedis } from "../../queue.ts";
-import { requireSameDatabase } from "../../require-same-database.ts";
 import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
-import { type Counts, type Erasing, eraseGuest, type Findings, type FoundGuest, findGuest } from "./erase-guest.ts";
 import { printFindings, printNearMisses } from "./find.ts";
-import { rewrite } from "./rewrite-tables.ts";
 import { addSearchOptions, readSearch, type SearchOptions } from "./search.ts";
 
 export function addEraseCommand(guests: Command, context: Context): void {
@@ -47,48 +50,31 @@ interface EraseOptions extends SearchOptions {
 
 async function erase(context: Context, options: EraseOptions): Promise<void> {
   const search = await readSearch(context, options);
-  await withRedis(context, async (settings) => {
-    const queue = await openQueuedEvents(settings);
-    try {
-      await queue.check();
-      await eraseEverywhere(context, search, queue, options);
-    } finally {
-      queue.close();
-    }
-  });
-}
-
-async function eraseEverywhere(
-  context: Context,
-  search: Erasing["search"],
-  queue: QueuedEvents,
-  options: EraseOptions,
-): Promise<void> {
-  await withDatabase(context, async (pool) => {
-    await requireSameDatabase(context, pool);
-    const erasing: Erasing = { context, pool, queue, key: await openKey(context, pool), search };
-    const { exact, near } = await findGuest(erasing);
-    printFound(context, { exact, near });
-    if (options.dryRun || isEmpty(exact)) return;
-    await confirm(context, describeErasure(exact), options.yes);
-    printCounts(context, await eraseGuest(erasing, exact, options));
-  });
+  const found = await findGuestEverywhere(context, search);
+  printFound(context, found);
   if (options.dryRun) return;
-  await forgetInRedis(context, queue.rewriteAppendOnlyFiles);
-  await forgetInPostgres(context, options);
+  if (!isNothing(found.exact)) await confirm(context, describeErasure(found.exact), options.yes);
+  const { counts, appendOnlyFiles } = await eraseGuest(context, search, found.exact, options);
+  if (counts !== null) printCounts(context, counts);
+  printRewriting(context, appendOnlyFiles);
+  if (options.rewrite) {
+    await rewriteTables(context);
+    printLine(context.stdout, "PostgreSQL has rewritten its tables.");
+    return;
+  }
+  printLine(
+    context.stdout,
+    "PostgreSQL's files have old versions of the rows until it uses their space again. --rewrite removes them now.",
+  );
 }
 
 function printFound({ stdout }: Context, { exact, near }: FoundGuest): void {
   printFindings(stdout, exact);
   printLine(stdout, `${exact.queued.length} events in the queue.`);
-  if (isEmpty(near)) return;
+  if (isNothing(near)) return;
   printNearMisses(stdout, near);
   if (near.queued.length > 0) printLine(stdout, `${near.queued.length} events in the queue.`);
   printLine(stdout, "Near misses are not erased. Erase those that are the guest's by --partner and --reference.");
-}
-
-function isEmpty({ bookings, letters, queued }: Findings): boolean {
-  return bookings.length === 0 && letters.length === 0 && queued.length === 0;
 }
 
 function describeErasure({ bookings, letters, queued }: Findings): string {
@@ -109,12 +95,7 @@ function printCounts({ stdout, stderr }: Context, counts: Counts): void {
     );
 }
 
-/** Applied events too are in the append-only files until these are rewritten. */
-async function forgetInRedis(
-  { stdout, stderr }: Context,
-  rewriteAppendOnlyFiles: QueuedEvents["rewriteAppendOnlyFiles"],
-): Promise<void> {
-  const { problem, replicas } = await rewriteAppendOnlyFiles();
+function printRewriting({ stdout, stderr }: Context, { problem, replicas }: Erased["appendOnlyFiles"]): void {
   if (problem === undefined) printLine(stdout, "Redis has rewritten its append-only file.");
   else
     printLine(
@@ -130,12 +111,4 @@ async function forgetInRedis(
       `The append-only file of the replica ${replica.host}:${replica.port} may still have the events ` +
         `(${replica.problem}). Let its operator run: redis-cli -h ${replica.host} -p ${replica.port} BGREWRITEAOF`,
     );
-}
-
-async function forgetInPostgres(context: Context, options: EraseOptions): Promise<void> {
-  if (options.rewrite) return rewrite(context);
-  printLine(
-    context.stdout,
-    "PostgreSQL's files have old versions of the rows until it uses their space again. --rewrite removes them now.",
-  );
 }

@@ -1,10 +1,9 @@
+import { findGuest, type StoredFindings, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context, Output } from "../../context.ts";
-import { withDatabase } from "../../database.ts";
-import { openKey } from "../../digest-key.ts";
 import type { Column } from "../../terminal/format-table.ts";
-import { printJson, printLine, printTable, toSeconds } from "../../terminal/print.ts";
-import { addSearchOptions, exactOf, findStored, nearOf, readSearch, type StoredFindings } from "./search.ts";
+import { printJson, printLine, printTable } from "../../terminal/print.ts";
+import { addSearchOptions, readSearch } from "./search.ts";
 
 export function addFindCommand(guests: Command, context: Context): void {
   addSearchOptions(guests.command("find"))
@@ -30,8 +29,7 @@ Examples:
     )
     .action(async ({ json, ...options }) => {
       const search = await readSearch(context, options);
-      const found = await withDatabase(context, async (pool) => findStored(pool, await openKey(context, pool), search));
-      const [exact, near] = [exactOf(found), nearOf(found)];
+      const { exact, near } = await findGuest(context, search);
       if (json) printJson(context.stdout, toJsonObject(exact, near));
       else {
         printFindings(context.stdout, exact);

@@ -1,20 +1,9 @@
-import {
-  type createPool,
-  type DigestKey,
-  findGuestBookings,
-  findGuestLetters,
-  type GuestBooking,
-  type GuestLetter,
-  type GuestSearch,
-  toGuestSearch,
-} from "@booking-events/store";
+import { type GuestSearch, toGuestSearch } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { notDecoded } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { readLine } from "../../terminal/confirm.ts";
-
-type Pool = ReturnType<typeof createPool>;
 
 export interface SearchOptions {
   email?: string;
@@ -53,29 +42,3 @@ const adviceOn = {
   phone: "Give a phone number with + and the country code, such as +442071838750.",
   reference: "Give the reference of a trip or of a consumer.",
 };
-
-export interface StoredFindings {
-  bookings: GuestBooking[];
-  letters: GuestLetter[];
-}
-
-export async function findStored(pool: Pool, key: DigestKey, search: GuestSearch): Promise<StoredFindings> {
-  const bookings = await findGuestBookings(pool, key, search);
-  return { bookings, letters: await findGuestLetters(pool, search) };
-}
-
-/** What is the guest's. Only this may be erased. */
-export function exactOf(found: StoredFindings): StoredFindings {
-  return {
-    bookings: found.bookings.filter(({ closeness }) => closeness === "exact"),
-    letters: found.letters.filter(({ closeness }) => closeness === "exact"),
-  };
-}
-
-/** What may be the guest's. An operator has to look. */
-export function nearOf(found: StoredFindings): StoredFindings {
-  return {
-    bookings: found.bookings.filter(({ closeness }) => closeness === "near"),
-    letters: found.letters.filter(({ closeness }) => closeness === "near"),
-  };
-}

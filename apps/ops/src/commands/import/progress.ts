@@ -1,6 +1,6 @@
+import type { Shortage } from "@booking-events/operations";
 import type { Context } from "../../context.ts";
 import { printLine } from "../../terminal/print.ts";
-import type { Shortage } from "./queue-events.ts";
 
 export type Progress = ReturnType<typeof createProgress>;
 

@@ -1,12 +1,10 @@
-import { addPartner, defaultBytesPerDay } from "@booking-events/partners";
+import { addPartner, defaultBytesPerDay, describeQuota, partnersPath } from "@booking-events/operations";
 import { eventKinds } from "@booking-events/schema";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { changeFile, partnersPath } from "../../partners-file.ts";
 import { parseExpiry } from "../../terminal/duration.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
 import { parseBurst, parseCountry, parseKinds, parseQuota, parseRate } from "./arguments.ts";
-import { describeQuota } from "./describe-partner.ts";
 import { describeExpiry, printSecret } from "./print-secret.ts";
 
 const defaultPerSecond = 200;
@@ -52,12 +50,11 @@ Examples:
       const { burst = Math.max(1, Math.ceil(perSecond * burstSeconds)) } = options;
       const limits = { rateLimit: { perSecond, burst }, bytesPerDay };
       const partner = { id, name, kinds: [...kinds], ...limits, country, expiresAt };
-      const path = partnersPath(context);
-      const { added, isNew } = await changeFile(context, (file) => addPartner(file, partner, context.now()), true);
-      if (isNew) {
+      const { added, isNewFile } = await addPartner(context, partner);
+      if (isNewFile) {
         printLine(
           context.stderr,
-          `Created ${path}, which only this user can read. If ingest runs as another user, change the owner (chown). ` +
+          `Created ${partnersPath(context)}, which only this user can read. If ingest runs as another user, change the owner (chown). ` +
             "Later changes keep the file's owner and permissions.",
         );
       }

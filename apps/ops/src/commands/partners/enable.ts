@@ -1,7 +1,6 @@
-import { setEnabled } from "@booking-events/partners";
+import { enablePartner } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { changeFile } from "../../partners-file.ts";
 import { printLine } from "../../terminal/print.ts";
 
 export function addEnableCommands(partners: Command, context: Context): void {
@@ -20,14 +19,11 @@ export function addEnableCommands(partners: Command, context: Context): void {
 }
 
 async function enable(context: Context, id: string, enabled: boolean): Promise<void> {
-  const { before, file } = await changeFile(context, (old) => ({
-    before: old,
-    file: setEnabled(old, { id, enabled }),
-  }));
+  const hasChanged = await enablePartner(context, id, enabled);
   const state = enabled ? "enabled" : "disabled";
   const effect = enabled ? "its events are accepted" : "its events are refused, whatever the secret";
   printLine(
     context.stdout,
-    file === before ? `Partner ${id} was already ${state}.` : `Partner ${id} is now ${state}: ${effect}.`,
+    hasChanged ? `Partner ${id} is now ${state}: ${effect}.` : `Partner ${id} was already ${state}.`,
   );
 }

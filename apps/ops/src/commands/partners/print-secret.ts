@@ -1,7 +1,7 @@
-import type { NewSecret } from "@booking-events/partners";
+import { type NewSecret, toSeconds } from "@booking-events/operations";
 import type { EventKind } from "@booking-events/schema";
 import type { Context } from "../../context.ts";
-import { printLine, toSeconds } from "../../terminal/print.ts";
+import { printLine } from "../../terminal/print.ts";
 
 export function printSecret({ stdout }: Context, heading: string, { secret }: NewSecret, kinds: EventKind[]): void {
   printLine(stdout, heading);

@@ -1,10 +1,8 @@
-import { readPartnersFile, revokeSecret } from "@booking-events/partners";
+import { planRevocation, revokeSecret } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { changeFile, partnersPath } from "../../partners-file.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
-import { recordRevoked } from "./record-revoked.ts";
 
 export function addRevokeCommand(partners: Command, context: Context): void {
   partners
@@ -20,17 +18,14 @@ export function addRevokeCommand(partners: Command, context: Context): void {
     .option("--yes", "revoke it without asking, even if it is the last valid one")
     .addHelpText("after", "\nExample:\n  $ ops partners revoke acme s1")
     .action(async (id, secretId, { yes }) => {
-      const planned = revokeSecret(readPartnersFile(partnersPath(context)), { id, secretId }, context.now());
+      const planned = planRevocation(context, { id, secretId });
       if (planned.wasValid && !planned.hasValidSecret)
         await confirm(
           context,
           `Revoke ${secretId}, the last valid secret of partner ${id}, which then cannot send events`,
           yes,
         );
-      const { file, wasValid, hasValidSecret } = await changeFile(context, (file) =>
-        revokeSecret(file, { id, secretId }, context.now()),
-      );
-      await recordRevoked(context, file, id, (one) => one === secretId);
+      const { wasValid, hasValidSecret } = await revokeSecret(context, { id, secretId });
       printLine(
         context.stdout,
         wasValid

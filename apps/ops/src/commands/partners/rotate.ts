@@ -1,11 +1,9 @@
-import { rotateSecret } from "@booking-events/partners";
+import { rotateSecret, toSeconds } from "@booking-events/operations";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { changeFile } from "../../partners-file.ts";
 import { parseDurationMs, parseExpiry } from "../../terminal/duration.ts";
-import { printJson, printLine, toSeconds } from "../../terminal/print.ts";
+import { printJson, printLine } from "../../terminal/print.ts";
 import { describeExpiry, printSecret } from "./print-secret.ts";
-import { recordRevoked } from "./record-revoked.ts";
 
 const defaultOverlap = "24h";
 
@@ -36,13 +34,8 @@ Examples:
     )
     .action(async (id, options) => {
       const { overlap: overlapMs, expires: expiresAt = null } = options;
-      const { added, previousSecretsExpireAt, file } = await changeFile(context, (before) =>
-        rotateSecret(before, { id, overlapMs, expiresAt }, context.now()),
-      );
-      // A secret that is refused from now on has probably leaked.
-      if (overlapMs === 0) await recordRevoked(context, file, id, (one) => one !== added.secretId);
-      const partner = file.partners.find((candidate) => candidate.id === id);
-      if (partner?.enabled === false) {
+      const { added, previousSecretsExpireAt, partner } = await rotateSecret(context, { id, overlapMs, expiresAt });
+      if (!partner.enabled) {
         printLine(context.stderr, `Note: partner ${id} is disabled. To enable it: ops partners enable ${id}`);
       }
       if (options.json) {
@@ -51,7 +44,7 @@ Examples:
         return;
       }
       const heading = `Partner ${id} has a new secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
-      printSecret(context, heading, added, partner?.kinds ?? []);
+      printSecret(context, heading, added, partner.kinds);
       printLine(context.stdout);
       printLine(context.stdout, describePrevious(previousSecretsExpireAt, context.now()));
     });

@@ -1,11 +1,10 @@
-import { changePartner } from "@booking-events/partners";
+import { describeQuota, setPartner } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { changeFile } from "../../partners-file.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printLine } from "../../terminal/print.ts";
 import { parseBurst, parseCountry, parseKinds, parseQuota, parseRate } from "./arguments.ts";
-import { describeCountry, describeKinds, describeQuota, describeRate } from "./describe-partner.ts";
+import { describeCountry, describeKinds, describeRate } from "./describe-partner.ts";
 
 export function addSetCommand(partners: Command, context: Context): void {
   partners
@@ -32,7 +31,7 @@ export function addSetCommand(partners: Command, context: Context): void {
           exitCode: 2,
         });
       }
-      const { partner } = await changeFile(context, (file) => changePartner(file, { id, ...changes }));
+      const partner = await setPartner(context, id, changes);
       const { name, kinds, bytesPerDay } = partner;
       printLine(
         context.stdout,

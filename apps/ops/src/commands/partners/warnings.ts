@@ -1,11 +1,8 @@
-import { readPartnersFile } from "@booking-events/partners";
-import { readWarningCounts, type WarningCount, warningDaysKept } from "@booking-events/queue";
+import { countWarnings, toSeconds, type WarningTotal, warningDaysKept } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { partnersPath, requirePartner } from "../../partners-file.ts";
-import { withRedis } from "../../queue.ts";
 import type { Column } from "../../terminal/format-table.ts";
-import { printRows, toSeconds } from "../../terminal/print.ts";
+import { printRows } from "../../terminal/print.ts";
 
 export function addWarningsCommand(partners: Command, context: Context): void {
   partners
@@ -29,42 +26,16 @@ The partner guide says what to send instead. Counts of some seconds are missing 
 ingest_warnings_total has all.`,
     )
     .action(async (id, { json }) => {
-      const partners =
-        id === undefined ? readPartnersFile(partnersPath(context)).partners : [requirePartner(context, id)];
-      const counts = await withRedis(context, (redis) =>
-        readWarningCounts({ ...redis, partners: partners.map((partner) => partner.id), now: context.now() }),
-      );
-      printRows(context.stdout, id === undefined ? [partnerColumn, ...columns] : columns, addUp(counts), {
+      const totals = await countWarnings(context, id);
+      printRows(context.stdout, id === undefined ? [partnerColumn, ...columns] : columns, totals, {
         json,
         none: `${id ?? "The partners"} got no warnings in ${warningDaysKept} days.`,
       });
     });
 }
 
-type Total = Omit<WarningCount, "day">;
-
-/** @param counts newest day first */
-function addUp(counts: WarningCount[]): Total[] {
-  const totals = new Map<string, Total>();
-  for (const { day: _, ...count } of counts) {
-    const name = `${count.partner} ${count.field} ${count.code}`;
-    const newer = totals.get(name);
-    totals.set(name, newer === undefined ? count : addOlder(newer, count));
-  }
-  return [...totals.values()].sort((one, other) => other.count - one.count);
-}
-
-function addOlder(newer: Total, older: Total): Total {
-  return {
-    ...newer,
-    count: newer.count + older.count,
-    firstAt: older.firstAt,
-    lastEventId: newer.lastEventId ?? older.lastEventId,
-  };
-}
-
-const partnerColumn: Column<Total> = { header: "PARTNER", value: ({ partner }) => partner };
-const columns: Column<Total>[] = [
+const partnerColumn: Column<WarningTotal> = { header: "PARTNER", value: ({ partner }) => partner };
+const columns: Column<WarningTotal>[] = [
   { header: "FIELD", value: ({ field }) => (field === "" ? "-" : field) },
   { header: "WARNING", value: ({ code }) => code },
   { header: "COUNT", value: ({ count }) => String(count) },

@@ -1,9 +1,6 @@
-import { changeQueue, readQueueRecord } from "@booking-events/queue";
-import { type DatabaseIdentity, readDatabaseIdentity } from "@booking-events/store";
+import { attachDatabase, type DatabaseIdentity, readFedDatabase } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
-import { withRedis } from "../../queue.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { printLine } from "../../terminal/print.ts";
 
@@ -22,8 +19,7 @@ export function addAttachCommand(queue: Command, context: Context): void {
 }
 
 async function attach(context: Context, isConfirmed: true | undefined): Promise<void> {
-  const identity = await readDatabase(context, readDatabaseIdentity);
-  const { database } = await withRedis(context, readQueueRecord);
+  const { identity, fedDatabase: database } = await readFedDatabase(context);
   if (database === null) {
     printLine(context.stdout, "The queue has fed no database yet. The first worker records its own.");
     return;
@@ -37,7 +33,7 @@ async function attach(context: Context, isConfirmed: true | undefined): Promise<
     `Let the queue feed the database ${describe(identity)} from now on, and no longer ${database}`,
     isConfirmed,
   );
-  await withRedis(context, (queue) => changeQueue(queue, { database: identity.id }));
+  await attachDatabase(context, identity.id);
   printLine(
     context.stdout,
     `The queue feeds the database ${identity.id}. Workers with it apply the events that wait and all that come. ` +

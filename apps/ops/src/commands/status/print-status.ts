@@ -1,12 +1,19 @@
-import type { QueueStatus } from "@booking-events/queue";
+import {
+  type DatabaseStatus,
+  describeAge,
+  describeBytes,
+  describeCount,
+  type FeedReader,
+  type QueueStatus,
+  type Reading,
+  type Status,
+  toSeconds,
+} from "@booking-events/operations";
 import { version } from "@booking-events/runtime";
-import type { DatabaseStatus, FeedReader } from "@booking-events/store";
 import type { Output } from "../../context.ts";
-import { describeAge, describeBytes, describeCount } from "../../terminal/describe.ts";
 import { type Column, wrap } from "../../terminal/format-table.ts";
-import { printHeading, printLine, printTable, toSeconds } from "../../terminal/print.ts";
+import { printHeading, printLine, printTable } from "../../terminal/print.ts";
 import { printable } from "../../terminal/printable.ts";
-import type { Reading, Status } from "./read-status.ts";
 
 const width = 80;
 const maxPartners = 10;

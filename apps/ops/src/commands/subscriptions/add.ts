@@ -1,17 +1,10 @@
-import { existsSync } from "node:fs";
-import { insertSubscription, type Subscription } from "@booking-events/store";
+import { addSubscription, type Subscription } from "@booking-events/operations";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { withDatabase } from "../../database.ts";
-import { partnersPath, requirePartner } from "../../partners-file.ts";
 import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printJson } from "../../terminal/print.ts";
 import { collectChanges, collectCountries, collectTexts, feedChanges, parseDays, parseName } from "./arguments.ts";
-import { explainUrlFault } from "./explain-url-fault.ts";
-import { loadSubscribers } from "./load-subscribers.ts";
-import { makeKeys } from "./make-keys.ts";
-import { readNetwork } from "./post-test-event.ts";
 import { nameKeys, printKeys } from "./print-keys.ts";
 
 export function addAddCommand(subscriptions: Command, context: Context): void {
@@ -61,7 +54,7 @@ Examples:
   $ ops subscriptions add transfers --url https://example.com/hook --country GB --arrival-from-days 0 --arrival-to-days 14
   $ ops subscriptions add warehouse --payload full --json | jq -r .token`,
     )
-    .action((name, options) => addSubscription(context, name, options));
+    .action((name, options) => add(context, name, options));
 }
 
 interface AddOptions {
@@ -78,14 +71,13 @@ interface AddOptions {
   json?: true | undefined;
 }
 
-async function addSubscription(context: Context, name: string, options: AddOptions): Promise<void> {
+async function add(context: Context, name: string, options: AddOptions): Promise<void> {
+  requireWholeOptions(options);
   const { url = null, partner = null, change = null, country = null, payload, by, json } = options;
   const { arrivalFromDays = null, arrivalToDays = null } = options;
-  await requirePossible(context, options);
-  const signature = url === null ? null : (options.signature ?? "hmac");
-  const keys = await makeKeys(signature);
-  const result = await withDatabase(context, (pool) =>
-    insertSubscription(pool, {
+  const shown = await addSubscription(
+    context,
+    {
       name,
       url,
       mode: url === null ? null : (options.mode ?? "latest"),
@@ -95,37 +87,22 @@ async function addSubscription(context: Context, name: string, options: AddOptio
       countries: country,
       arrivalFromDays,
       arrivalToDays,
-      signature,
-      ...keys.stored,
-      createdBy: by,
-    }),
+      signature: url === null ? null : (options.signature ?? "hmac"),
+    },
+    { by },
   );
-  if (result === "taken")
-    throw new CommandFailure(
-      `The name ${name} is taken by a subscription or another reader of the feed. Choose another one. List all: ` +
-        "ops feed list",
-    );
-  if (json) printJson(context.stdout, { name, ...keys.shown });
-  else printKeys(context, `Added the subscription ${name} with this ${nameKeys(keys)}:`, keys);
+  if (json) printJson(context.stdout, { name, ...shown });
+  else printKeys(context, `Added the subscription ${name} with this ${nameKeys(shown)}:`, shown);
 }
 
-/** @throws CommandFailure if the process would refuse the subscription, or it would never get anything */
-async function requirePossible(context: Context, options: AddOptions): Promise<void> {
-  const { url, mode, signature, arrivalFromDays, arrivalToDays } = options;
+/** @throws CommandFailure if options contradict each other, or one is missing */
+function requireWholeOptions({ url, mode, signature, arrivalFromDays, arrivalToDays }: AddOptions): void {
   if (url === undefined && (mode !== undefined || signature !== undefined))
     throw wrongUsage("--mode and --signature are for posts, and need --url.");
   if ((arrivalFromDays === undefined) !== (arrivalToDays === undefined))
     throw wrongUsage("Give both --arrival-from-days and --arrival-to-days, or neither.");
   if (arrivalFromDays !== undefined && arrivalToDays !== undefined && arrivalFromDays > arrivalToDays)
     throw wrongUsage("--arrival-from-days is after --arrival-to-days.");
-  if (url !== undefined) await requirePublicUrl(context, url);
-  if (existsSync(partnersPath(context))) for (const id of options.partner ?? []) requirePartner(context, id);
-}
-
-async function requirePublicUrl(context: Context, url: string): Promise<void> {
-  const { findUrlFault } = await loadSubscribers();
-  const fault = findUrlFault(url, readNetwork(context));
-  if (fault !== undefined) throw new CommandFailure(explainUrlFault(fault));
 }
 
 function wrongUsage(message: string): CommandFailure {

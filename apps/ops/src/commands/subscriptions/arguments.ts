@@ -1,4 +1,4 @@
-import type { FeedChange } from "@booking-events/store";
+import type { FeedChange } from "@booking-events/operations";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 import { parseCountry } from "../partners/arguments.ts";
 

@@ -1,16 +1,14 @@
 import {
-  type FeedReader,
-  listFeedReaders,
+  describeBehind,
+  describeReaderState,
   listSubscriptions,
-  type Queryable,
-  type Subscription,
-} from "@booking-events/store";
+  type SubscriptionRow,
+  toProgress,
+} from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printRows } from "../../terminal/print.ts";
-import { describeBehind, describeReaderState, maxReaders, toProgress } from "../feed/describe-reader.ts";
 
 export function addListCommand(subscriptions: Command, context: Context): void {
   subscriptions
@@ -24,24 +22,12 @@ export function addListCommand(subscriptions: Command, context: Context): void {
         "lagChanges, lagMs, parked, dead, breakerOpenedAt, failingSince",
     )
     .action(async ({ json }) => {
-      const rows = await readDatabase(context, listWithReaders);
+      const rows = await listSubscriptions(context);
       if (json) {
         const shown = rows.map(({ subscription, reader }) => ({ ...subscription, ...toProgress(reader) }));
         printRows(context.stdout, [], shown, { json, none: "" });
       } else printRows(context.stdout, columns, rows, { json, none: "There are no subscriptions." });
     });
-}
-
-export interface SubscriptionRow {
-  subscription: Subscription;
-  /** Undefined: it has not begun. */
-  reader: FeedReader | undefined;
-}
-
-async function listWithReaders(client: Queryable): Promise<SubscriptionRow[]> {
-  const subscriptions = await listSubscriptions(client);
-  const readers = new Map((await listFeedReaders(client, maxReaders)).map((reader) => [reader.name, reader]));
-  return subscriptions.map((subscription) => ({ subscription, reader: readers.get(subscription.name) }));
 }
 
 const columns: Column<SubscriptionRow>[] = [

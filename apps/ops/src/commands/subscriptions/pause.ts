@@ -1,10 +1,8 @@
-import { inTransaction, pauseSubscription, resumeSubscription } from "@booking-events/store";
+import { pauseSubscription, resumeSubscription } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { withDatabase } from "../../database.ts";
 import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { printLine } from "../../terminal/print.ts";
-import { requireSubscription } from "./find.ts";
 
 export function addPauseCommands(subscriptions: Command, context: Context): void {
   subscriptions
@@ -18,10 +16,7 @@ export function addPauseCommands(subscriptions: Command, context: Context): void
     .option("--reason <text>", "why; recorded", parseNote)
     .option("--by <name>", "who pauses it; recorded", parseNote, defaultName())
     .action(async (name, { reason = null, by }) => {
-      const isDone = await withDatabase(context, async (pool) => {
-        await requireSubscription(pool, name);
-        return pauseSubscription(pool, name, { reason, by });
-      });
+      const isDone = await pauseSubscription(context, name, { reason, by });
       const was = isDone ? "is now" : "was already";
       printLine(context.stdout, `The subscription ${name} ${was} paused.`);
     });
@@ -31,10 +26,7 @@ export function addPauseCommands(subscriptions: Command, context: Context): void
     .description("Deliver to a paused subscription again, from where it was.")
     .argument("<name>", "the subscription's name")
     .action(async (name) => {
-      const isDone = await withDatabase(context, async (pool) => {
-        await requireSubscription(pool, name);
-        return inTransaction(pool, (client) => resumeSubscription(client, name));
-      });
+      const isDone = await resumeSubscription(context, name);
       printLine(
         context.stdout,
         isDone ? `The subscription ${name} is delivered to again.` : `The subscription ${name} was not paused.`,

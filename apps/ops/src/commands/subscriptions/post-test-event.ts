@@ -1,13 +1,8 @@
-import { parseEnvironment, variables } from "@booking-events/runtime";
-import { readSigningKeys } from "@booking-events/store";
-import type { Network, PostOutcome } from "@booking-events/subscribers";
+import { type PostOutcome, postTestEvent } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
-import { requireSubscription } from "./find.ts";
-import { loadSubscribers } from "./load-subscribers.ts";
 
 export function addTestCommand(subscriptions: Command, context: Context): void {
   subscriptions
@@ -20,36 +15,9 @@ export function addTestCommand(subscriptions: Command, context: Context): void {
     .argument("<name>", "the subscription's name")
     .option("--json", "print one JSON object: status, failure, durationMs")
     .action(async (name, { json }) => {
-      const { subscription, keys } = await readDatabase(context, async (client) => ({
-        subscription: await requireSubscription(client, name),
-        keys: await readSigningKeys(client, name),
-      }));
-      const { url, previousKeyUntil: until } = subscription;
-      if (url === null || keys === undefined)
-        throw new CommandFailure(`The subscriber of ${name} pulls, so there is nothing to post to.`);
-      const { signingKey, previousSigningKey: key } = keys;
-      const { Subscriber, testEvent } = await loadSubscribers();
-      const subscriber = new Subscriber({
-        url,
-        signingKey,
-        previousKey: key === null || until === null ? undefined : { key, until },
-        maxConnections: 1,
-        network: readNetwork(context),
-      });
-      const event = testEvent(context.now());
-      const startedAtMs = performance.now();
-      const { signal } = new AbortController();
-      const outcome = await subscriber.post({ id: `${name}_${event.id}`, body: JSON.stringify(event), signal });
-      subscriber.close();
-      report(context, name, { outcome, durationMs: Math.round(performance.now() - startedAtMs), json });
+      const { outcome, durationMs } = await postTestEvent(context, name);
+      report(context, name, { outcome, durationMs, json });
     });
-}
-
-/** How the process that posts is set, too. */
-export function readNetwork({ environment }: Context): Network {
-  const { WEBHOOKS_ALLOW_PRIVATE, WEBHOOKS_PROXY_URL } = variables;
-  const settings = parseEnvironment({ WEBHOOKS_ALLOW_PRIVATE, WEBHOOKS_PROXY_URL }, environment);
-  return { allowPrivate: settings.WEBHOOKS_ALLOW_PRIVATE, proxyUrl: settings.WEBHOOKS_PROXY_URL };
 }
 
 function report(

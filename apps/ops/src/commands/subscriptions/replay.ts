@@ -1,13 +1,10 @@
-import { inTransaction, replayFeedSince } from "@booking-events/store";
+import { describeCount, findSubscription, replaySubscription, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase, withDatabase } from "../../database.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
-import { describeCount } from "../../terminal/describe.ts";
 import { parsePast } from "../../terminal/duration.ts";
-import { printJson, printLine, toSeconds } from "../../terminal/print.ts";
-import { requireSubscription } from "./find.ts";
+import { printJson, printLine } from "../../terminal/print.ts";
 
 export function addReplayCommand(subscriptions: Command, context: Context): void {
   subscriptions
@@ -24,15 +21,11 @@ export function addReplayCommand(subscriptions: Command, context: Context): void
     .option("--yes", "don't ask for confirmation")
     .option("--json", "print one JSON object: changes")
     .action(async (name, { since, yes, json }) => {
-      const { url } = await readDatabase(context, (client) => requireSubscription(client, name));
+      const { url } = await findSubscription(context, name);
       if (url === null)
         throw new CommandFailure(`The subscriber of ${name} pulls: it asks for what it wants again, by after.`);
       await confirm(context, `Post all changes since ${toSeconds(since)} to ${name} again`, yes);
-      const changes = await withDatabase(context, (pool) =>
-        inTransaction(pool, (client) => replayFeedSince(client, name, since)),
-      );
-      if (changes === undefined)
-        throw new CommandFailure(`Nothing has been posted to ${name} yet. Check that the process webhooks runs.`);
+      const changes = await replaySubscription(context, name, since);
       if (json) printJson(context.stdout, { changes });
       else
         printLine(

@@ -1,11 +1,8 @@
-import { rotateKeys } from "@booking-events/store";
+import { rotateSubscription, toSeconds } from "@booking-events/operations";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { withDatabase } from "../../database.ts";
-import { printJson, printLine, toSeconds } from "../../terminal/print.ts";
+import { printJson, printLine } from "../../terminal/print.ts";
 import { parseKeepHours } from "./arguments.ts";
-import { requireSubscription, unknownSubscription } from "./find.ts";
-import { makeKeys } from "./make-keys.ts";
 import { nameKeys, printKeys } from "./print-keys.ts";
 
 const defaultKeepHours = 24;
@@ -26,19 +23,13 @@ export function addRotateCommand(subscriptions: Command, context: Context): void
     )
     .option("--json", "print one JSON object: name, secret, publicKey or token, previousUntil")
     .action(async (name, { keepHours, json }) => {
-      const { keys, until } = await withDatabase(context, async (pool) => {
-        const { signature } = await requireSubscription(pool, name);
-        const made = await makeKeys(signature);
-        return { keys: made, until: await rotateKeys(pool, { name, ...made.stored, keepHours }) };
-      });
-      if (until === undefined) throw unknownSubscription(name);
-      const previousUntil = keepHours === 0 ? null : until;
+      const { shown, previousUntil } = await rotateSubscription(context, name, { keepHours });
       if (json) {
-        printJson(context.stdout, { name, ...keys.shown, previousUntil });
+        printJson(context.stdout, { name, ...shown, previousUntil });
         return;
       }
-      const what = nameKeys(keys);
-      printKeys(context, `The subscription ${name} has this new ${what}:`, keys);
+      const what = nameKeys(shown);
+      printKeys(context, `The subscription ${name} has this new ${what}:`, shown);
       printLine(context.stdout);
       printLine(
         context.stdout,

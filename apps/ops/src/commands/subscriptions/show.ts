@@ -1,12 +1,15 @@
-import { listFeedReaders, readSigningKeys, type Subscription } from "@booking-events/store";
+import {
+  describeBehind,
+  readSubscription,
+  type Subscription,
+  type SubscriptionRow,
+  toProgress,
+  toSeconds,
+} from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { readDatabase } from "../../database.ts";
-import { printFields, printHeading, printJson, toSeconds } from "../../terminal/print.ts";
-import { describeBehind, maxReaders, toProgress } from "../feed/describe-reader.ts";
-import { requireSubscription } from "./find.ts";
-import { describeState, type SubscriptionRow } from "./list.ts";
-import { loadSubscribers } from "./load-subscribers.ts";
+import { printFields, printHeading, printJson } from "../../terminal/print.ts";
+import { describeState } from "./list.ts";
 
 export function addShowCommand(subscriptions: Command, context: Context): void {
   subscriptions
@@ -16,17 +19,7 @@ export function addShowCommand(subscriptions: Command, context: Context): void {
     .argument("<name>", "the subscription's name")
     .option("--json", "print one JSON object: as list, and publicKey")
     .action(async (name, { json }) => {
-      const row = await readDatabase(context, async (client) => {
-        const subscription = await requireSubscription(client, name);
-        const isPublic = subscription.signature === "ed25519";
-        const keys = isPublic ? await readSigningKeys(client, name) : undefined;
-        const readers = await listFeedReaders(client, maxReaders);
-        return {
-          subscription,
-          publicKey: keys === undefined ? null : (await loadSubscribers()).publicKeyOf(keys.signingKey),
-          reader: readers.find((reader) => reader.name === name),
-        };
-      });
+      const row = await readSubscription(context, name);
       const { subscription, publicKey, reader } = row;
       if (json) {
         printJson(context.stdout, { ...subscription, publicKey, ...toProgress(reader) });

@@ -1,0 +1,80 @@
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import type { ReferenceKind } from "@booking-events/schema";
+import { readBookings, readLogHorizon } from "@booking-events/store";
+import type { Context } from "../context.ts";
+import { OperationFailure } from "../operation-failure.ts";
+import { readDatabase } from "../services/database.ts";
+import { keysOf } from "./booking-keys.ts";
+import { type Verification, verifyTogether } from "./verify-booking.ts";
+
+const millisecondsPerHour = 60 * 60 * 1_000;
+const bookingsReadTogether = 200;
+
+/** Which bookings are meant. All undefined: all. */
+export interface BookingFilter {
+  partner: string | undefined;
+  /** With a partner only. */
+  reference: string | undefined;
+  /** Undefined: either. */
+  referenceKind: ReferenceKind | undefined;
+}
+
+export interface VerificationSum {
+  bookings: number;
+  events: number;
+  /** How many bookings began before the log, and were compared from there. */
+  olderThanLog: number;
+  different: Verification[];
+}
+
+/**
+ * Compares bookings with their events in the log.
+ *
+ * @throws OperationFailure if there is no such booking
+ */
+export async function verifyBookings(context: Context, filter: BookingFilter): Promise<VerificationSum> {
+  const { partner, reference } = filter;
+  const sum: VerificationSum = { bookings: 0, events: 0, olderThanLog: 0, different: [] };
+  for await (const verification of verifyAll(context, filter)) {
+    sum.bookings += 1;
+    sum.events += verification.events;
+    if (verification.isOlderThanLog) sum.olderThanLog += 1;
+    if (verification.differences.length > 0) sum.different.push(verification);
+  }
+  if (partner !== undefined && sum.bookings === 0)
+    throw new OperationFailure(
+      reference === undefined
+        ? `Partner ${partner} has no bookings. See which partners there are: ops partners list`
+        : `Partner ${partner} has no booking ${reference}.`,
+    );
+  return sum;
+}
+
+/** Each booking is compared with its log in one snapshot of the database. */
+export async function* verifyAll(
+  context: Context,
+  { partner, reference, referenceKind }: BookingFilter,
+): AsyncGenerator<Verification> {
+  const bookingKeys =
+    reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
+  const duplicateWindowMs = readDuplicateWindowMs(context);
+  let after: Buffer | undefined;
+  do {
+    const page = await readDatabase(context, async (client) => {
+      const bookings = await readBookings(client, { partner, bookingKeys, after, limit: bookingsReadTogether });
+      const options = { duplicateWindowMs, horizon: await readLogHorizon(client) };
+      const verified = await verifyTogether(client, bookings, options);
+      return { bookings, verifications: verified.map(({ verification }) => verification) };
+    });
+    yield* page.verifications;
+    after = page.bookings.length < bookingsReadTogether ? undefined : page.bookings.at(-1)?.bookingKey;
+  } while (after !== undefined);
+}
+
+export function readDuplicateWindowMs({ environment }: Context): number {
+  const { DUPLICATE_WINDOW_HOURS: hours } = parseEnvironment(
+    { DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS },
+    environment,
+  );
+  return hours * millisecondsPerHour;
+}

@@ -1,0 +1,39 @@
+import {
+  type DeadLetter,
+  type EventDetails,
+  type EventFilter,
+  findDeadLetter,
+  findEvent as findLogged,
+  listEvents,
+} from "@booking-events/store";
+import type { Context } from "../context.ts";
+import { OperationFailure } from "../operation-failure.ts";
+import { hasTakenTooLong, readDatabase } from "../services/database.ts";
+
+/** Finds events in the log, the newest first. */
+export async function findEvents(context: Context, filter: EventFilter): Promise<EventDetails[]> {
+  try {
+    return await readDatabase(context, (client) => listEvents(client, filter));
+  } catch (error) {
+    if (!hasTakenTooLong(error) || filter.since !== undefined) throw error;
+    throw new OperationFailure(
+      "There are too few such events among too many others, and the search took too long. Add --since, such as " +
+        "--since 1d.",
+      { cause: error },
+    );
+  }
+}
+
+/** Payload and envelope hold personal data. Both undefined: the event has not been processed. */
+export function findEvent(
+  context: Context,
+  id: string,
+): Promise<{
+  event: (EventDetails & { payload: unknown }) | undefined;
+  deadLetter: (DeadLetter & { envelope: Buffer }) | undefined;
+}> {
+  return readDatabase(context, async (client) => ({
+    event: await findLogged(client, id),
+    deadLetter: await findDeadLetter(client, id),
+  }));
+}

@@ -1,0 +1,211 @@
+import { openQueuedEvents, type QueuedEvents } from "@booking-events/queue";
+import {
+  type BookingToErase,
+  beginErasure,
+  bookingKey,
+  countErasedJob,
+  type DigestKey,
+  type ErasedCounts,
+  eraseBooking,
+  eraseDeadLetters,
+  type GuestSearch,
+  type MatchingEvent,
+  matchEnvelope,
+  recordErased,
+  recordErasedLetter,
+  removeGuestSamples,
+} from "@booking-events/store";
+import type { Context, Pool } from "../context.ts";
+import { isUuid } from "../is-uuid.ts";
+import { OperationFailure } from "../operation-failure.ts";
+import { withDatabase } from "../services/database.ts";
+import { openKey } from "../services/digest-key.ts";
+import { withRedis } from "../services/queue.ts";
+import { requireSameDatabase } from "../services/require-same-database.ts";
+import { exactOf, findStored, nearOf, type StoredFindings } from "./find-guest.ts";
+
+interface Erasing {
+  pool: Pool;
+  queue: QueuedEvents;
+  key: DigestKey;
+  search: GuestSearch;
+}
+
+interface QueuedMatch {
+  shard: number;
+  jobId: string;
+  match: MatchingEvent;
+}
+
+export interface Findings extends StoredFindings {
+  queued: QueuedMatch[];
+}
+
+export interface FoundGuest {
+  exact: Findings;
+  /** It may be another guest's, so it is never erased. */
+  near: Findings;
+}
+
+export interface Counts extends ErasedCounts {
+  jobs: number;
+  /** Events that workers hold at the end. They are recorded without their content, unless no worker can read them. */
+  held: number;
+}
+
+/** What an erasure has done. */
+export interface Erased {
+  /** Null: nothing was found. */
+  counts: Counts | null;
+  /** Applied events, too, are in Redis' append-only files until these are rewritten. */
+  appendOnlyFiles: Awaited<ReturnType<QueuedEvents["rewriteAppendOnlyFiles"]>>;
+}
+
+/** Finds what is stored of a guest, and what waits in the queue. */
+export function findGuestEverywhere(context: Context, search: GuestSearch): Promise<FoundGuest> {
+  return withErasing(context, search, (erasing) => findEverywhere(erasing));
+}
+
+/** Erases what was found of a guest, and what has come in since. */
+export function eraseGuest(
+  context: Context,
+  search: GuestSearch,
+  found: Findings,
+  options: { reason: string; by: string },
+): Promise<Erased> {
+  return withErasing(context, search, async (erasing) => ({
+    counts: isNothing(found) ? null : await eraseAll(erasing, found, options),
+    appendOnlyFiles: await erasing.queue.rewriteAppendOnlyFiles(),
+  }));
+}
+
+export function isNothing({ bookings, letters, queued }: Findings): boolean {
+  return bookings.length === 0 && letters.length === 0 && queued.length === 0;
+}
+
+async function withErasing<Result>(
+  context: Context,
+  search: GuestSearch,
+  work: (erasing: Erasing) => Promise<Result>,
+): Promise<Result> {
+  return withRedis(context, async (settings) => {
+    const queue = await openQueuedEvents(settings);
+    try {
+      await queue.check();
+      return await withDatabase(context, async (pool) => {
+        await requireSameDatabase(context, pool);
+        return work({ pool, queue, key: await openKey(context, pool), search });
+      });
+    } finally {
+      queue.close();
+    }
+  });
+}
+
+/** Each round erases what has come in during the one before. */
+const maxRounds = 10;
+
+/**
+ * Looks through the queue, and then through PostgreSQL: an event that has left the queue before it could be read is in
+ * PostgreSQL by then.
+ *
+ * @param known names of bookings that have been erased; all events of them are found
+ */
+async function findEverywhere(erasing: Erasing, known: ReadonlySet<string> = new Set()): Promise<FoundGuest> {
+  const { pool, queue, key, search } = erasing;
+  const queued = new Map<string, QueuedMatch>();
+  for await (const events of queue.read())
+    for (const { shard, jobId, text } of events) {
+      const match = matchEnvelope(search, text, (booking) => known.has(nameOf(booking)));
+      // A replay may have put the event into another shard as well.
+      if (match !== undefined) queued.set(`${shard} ${jobId}`, { shard, jobId, match });
+    }
+  const { exact = [], near = [] } = Object.groupBy(queued.values(), ({ match }) => match.closeness);
+  const stored = await findStored(pool, key, search);
+  return { exact: { ...exactOf(stored), queued: exact }, near: { ...nearOf(stored), queued: near } };
+}
+
+/**
+ * Erases what was found, and looks again until nothing is left. The bookings go first: once a booking is erased, events
+ * of it that come in are recorded without their content, whoever processes them. If this is interrupted, another run
+ * finds what is left.
+ */
+async function eraseAll(
+  erasing: Erasing,
+  found: Findings,
+  { reason, by }: { reason: string; by: string },
+): Promise<Counts> {
+  await removeGuestSamples(erasing.pool);
+  const erasureId = await beginErasure(erasing.pool, { by, reason, search: erasing.search.by });
+  const counts: Counts = { bookings: 0, events: 0, deadLetters: 0, jobs: 0, held: 0 };
+  const known = new Set<string>();
+  for (let round = 1; round <= maxRounds; round += 1) {
+    const hasErased = await eraseFound(erasing, found, { erasureId, by, counts, known });
+    if (!hasErased) {
+      return counts;
+    }
+    ({ exact: found } = await findEverywhere(erasing, known));
+  }
+  throw new OperationFailure("Events of the guest keep coming in. Run the command again.");
+}
+
+interface Round {
+  erasureId: string;
+  by: string;
+  counts: Counts;
+  /** Names of the bookings that have been erased. */
+  known: Set<string>;
+}
+
+/** @returns whether anything was erased */
+async function eraseFound(erasing: Erasing, found: Findings, round: Round): Promise<boolean> {
+  const { counts } = round;
+  const before = counts.bookings + counts.deadLetters + counts.jobs;
+  await eraseBookings(erasing, found, round);
+  const unreadable = found.letters.filter(({ booking }) => booking === undefined).map(({ eventId }) => eventId);
+  if (unreadable.length > 0) counts.deadLetters += await eraseDeadLetters(erasing.pool, unreadable, round);
+  counts.held = 0;
+  for (const queued of found.queued) await eraseQueued(erasing, queued, round);
+  return counts.bookings + counts.deadLetters + counts.jobs > before;
+}
+
+async function eraseBookings({ pool, key }: Erasing, found: Findings, round: Round): Promise<void> {
+  const ofLetters = found.letters.flatMap(({ booking }) => (booking === undefined ? [] : [booking]));
+  const ofQueued = found.queued.flatMap(({ match }) => (match.isReadable ? [match.booking] : []));
+  const unknown = [...ofLetters, ...ofQueued].filter((booking) => !round.known.has(nameOf(booking)));
+  const byName = new Map([...unknown, ...found.bookings].map((booking) => [nameOf(booking), booking]));
+  const bookings: BookingToErase[] = [...byName.values()];
+  for (const booking of bookings) {
+    const erased = await eraseBooking(pool, key, booking, round);
+    round.counts.bookings += erased.bookings;
+    round.counts.events += erased.events;
+    round.counts.deadLetters += erased.deadLetters;
+    round.known.add(nameOf(booking));
+  }
+}
+
+/** Records the event before it leaves the queue, so that it is never nowhere. */
+async function eraseQueued(
+  { pool, queue, key }: Erasing,
+  { shard, jobId, match }: QueuedMatch,
+  round: Round,
+): Promise<void> {
+  if (match.isReadable) {
+    const { booking, kind } = match;
+    const { id, sequence, receivedAt } = booking.event;
+    const { partner, referenceKind, reference } = booking;
+    const plainKey = bookingKey(partner, referenceKind, reference);
+    await recordErased(pool, key, { id, partner, kind, referenceKind, bookingKey: plainKey, sequence, receivedAt });
+  }
+  if (await queue.takeOut({ shard, jobId })) {
+    if (!match.isReadable && isUuid(jobId)) await recordErasedLetter(pool, jobId, round.by);
+    await countErasedJob(pool, round.erasureId);
+    round.counts.jobs += 1;
+    return;
+  }
+  round.counts.held += 1;
+}
+
+function nameOf({ partner, referenceKind, reference }: BookingToErase): string {
+  return bookingKey(partner, referenceKind, reference).toString("hex");
+}

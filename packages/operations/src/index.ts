@@ -1,0 +1,119 @@
+export type { Outcome } from "@booking-events/bookings";
+export { defaultBytesPerDay, type NewSecret, type Partner } from "@booking-events/partners";
+export { type QueueStatus, type RecordedRefusal, warningDaysKept } from "@booking-events/queue";
+export {
+  type BookingDetails,
+  type DatabaseIdentity,
+  type DatabaseStatus,
+  type DeadLetter,
+  type EventDetails,
+  type EventFilter,
+  type FeedChange,
+  type FeedDeadLetter,
+  type FeedReader,
+  followWindowMs,
+  type GuestSearch,
+  type Maintained,
+  type Removal,
+  type Subscription,
+  toGuestSearch,
+} from "@booking-events/store";
+export type { PostOutcome } from "@booking-events/subscribers";
+export { keysOf } from "./bookings/booking-keys.ts";
+export { describeTrip, pickTrip } from "./bookings/describe-trip.ts";
+export { findStory, type Story } from "./bookings/find-story.ts";
+export { renormaliseBookings } from "./bookings/renormalise-bookings.ts";
+export type { Repair } from "./bookings/repair-booking.ts";
+export { repairBookings } from "./bookings/repair-bookings.ts";
+export type { QueueView } from "./bookings/search-queue.ts";
+export type { StoryEvent } from "./bookings/tell-story.ts";
+export type { Verification } from "./bookings/verify-booking.ts";
+export { type VerificationSum, verifyBookings } from "./bookings/verify-bookings.ts";
+export type { Context } from "./context.ts";
+export { type Discard, discardDeadLetters } from "./dead-letters/discard-dead-letters.ts";
+export { findLetters, findLettersOf, isInQueue, readLetter } from "./dead-letters/find-letters.ts";
+export { type Replay, replayDeadLetters } from "./dead-letters/replay-dead-letters.ts";
+export { describeAge, describeBytes, describeCount, describeQuota, toSeconds } from "./describe.ts";
+export type { Check } from "./doctor/check.ts";
+export { checkEncryption, checkOvercommit, hasSpace } from "./doctor/check-host.ts";
+export { checkRedis } from "./doctor/check-redis.ts";
+export { runChecks } from "./doctor/run-checks.ts";
+export { findEvent, findEvents } from "./events/find-events.ts";
+export { followEvents } from "./events/follow-events.ts";
+export { describeBehind, describeReaderState, toProgress } from "./feed/describe-reader.ts";
+export {
+  discardReaderLetters,
+  type LetterOwner,
+  listReaderLetters,
+  replayReaderLetters,
+  requireLetters,
+} from "./feed/reader-letters.ts";
+export { listReaders, maxReaders, removeReader, resetReader } from "./feed/readers.ts";
+export {
+  type Counts,
+  type Erased,
+  eraseGuest,
+  type Findings,
+  type FoundGuest,
+  findGuestEverywhere,
+  isNothing,
+} from "./guests/erase-guest.ts";
+export { exactOf, findGuest, findStored, nearOf, type StoredFindings } from "./guests/find-guest.ts";
+export { checkLine, type ImportSource, isRejection, type Rejection } from "./import/check-line.ts";
+export { importBookings, prepareImport } from "./import/import-bookings.ts";
+export { eventsTogether, type QueueLimits, queueEvents, type Shortage } from "./import/queue-events.ts";
+export { readLines } from "./import/read-lines.ts";
+export { requireJsonLines } from "./import/require-json-lines.ts";
+export { isUuid } from "./is-uuid.ts";
+export { openContext } from "./open-context.ts";
+export { OperationFailure } from "./operation-failure.ts";
+export {
+  addPartner,
+  enablePartner,
+  planRevocation,
+  revokeSecret,
+  rotateSecret,
+  setPartner,
+} from "./partners/change-partners.ts";
+export { countWarnings, type WarningTotal } from "./partners/count-warnings.ts";
+export { findRefusals } from "./partners/find-refusals.ts";
+export { type ListedPartner, type ListedSecret, listPartners } from "./partners/list-partners.ts";
+export { recordRevoked } from "./partners/record-revoked.ts";
+export { attachDatabase, pauseQueue, readFedDatabase } from "./queue/change-queue.ts";
+export { retryEventsNow } from "./queue/retry-events-now.ts";
+export {
+  type DatabaseSettings,
+  describeDatabaseError,
+  hasTakenTooLong,
+  readDatabase,
+  readDatabaseSettings,
+  readRetentionRules,
+  readSnapshot,
+  readStandbysToConfirm,
+  withDatabase,
+} from "./services/database.ts";
+export { openKey } from "./services/digest-key.ts";
+export { changeFile, partnersPath, requirePartner } from "./services/partners-file.ts";
+export { describeRedisError, knowsRedis, readRedisSettings, withProducer, withRedis } from "./services/queue.ts";
+export { findOtherDatabase, requireSameDatabase } from "./services/require-same-database.ts";
+export { findConcerns } from "./status/find-concerns.ts";
+export { type Reading, readStatus, type Status } from "./status/read-status.ts";
+export { addSubscription } from "./subscriptions/add-subscription.ts";
+export {
+  findSubscription,
+  pauseSubscription,
+  removeSubscription,
+  replaySubscription,
+  resumeSubscription,
+  rotateSubscription,
+} from "./subscriptions/change-subscriptions.ts";
+export { explainUrlFault } from "./subscriptions/explain-url-fault.ts";
+export { requireSubscription, unknownSubscription } from "./subscriptions/find-subscription.ts";
+export { listSubscriptions, readSubscription, type SubscriptionRow } from "./subscriptions/list-subscriptions.ts";
+export { loadSubscribers } from "./subscriptions/load-subscribers.ts";
+export { type MadeKeys, makeKeys, type ShownKeys } from "./subscriptions/make-keys.ts";
+export { postTestEvent } from "./subscriptions/post-test-event.ts";
+export { estimateRemovals } from "./upkeep/estimate-removals.ts";
+export { maintainDatabase } from "./upkeep/maintain-database.ts";
+export { type Migrated, migrateDatabase } from "./upkeep/migrate-database.ts";
+export { rewriteTables } from "./upkeep/rewrite-tables.ts";

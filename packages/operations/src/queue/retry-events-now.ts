@@ -1,0 +1,42 @@
+import { forEachShard, formatShards, retryNow, type ShardResult } from "@booking-events/queue";
+import type { RedisServers } from "@booking-events/runtime";
+import type { Context } from "../context.ts";
+import { OperationFailure } from "../operation-failure.ts";
+import { describeRedisError, readRedisSettings } from "../services/queue.ts";
+
+export interface RetriedEvents {
+  /** Of the shards that answered. Null: none did. */
+  counts: { retried: number; delayed: number } | null;
+  /** What happened to the others; null: there are none. */
+  failure: OperationFailure | null;
+}
+
+/**
+ * Lets events that failed be tried now.
+ *
+ * @param code only those whose last attempt failed with it
+ */
+export async function retryEventsNow({ environment }: Context, code: string | undefined): Promise<RetriedEvents> {
+  const settings = readRedisSettings(environment);
+  const results = await forEachShard(settings, (location) => retryNow({ ...location, code }));
+  const counts = results.flatMap((result) => ("value" in result ? [result.value] : []));
+  const retried = counts.reduce((sum, shard) => sum + shard.retried, 0);
+  const delayed = counts.reduce((sum, shard) => sum + shard.delayed, 0);
+  return {
+    counts: counts.length === 0 ? null : { retried, delayed },
+    failure: findFailure(results, settings.redisServers),
+  };
+}
+
+function findFailure(results: ShardResult<unknown>[], redisServers: RedisServers): OperationFailure | null {
+  const failed = results.filter((result) => "error" in result);
+  if (failed[0] === undefined) return null;
+  const error = describeRedisError(failed[0].error, redisServers);
+  if (!(error instanceof OperationFailure)) throw error;
+  if (results.length === 1) return error;
+  const shards = formatShards(failed.map(({ shard }) => shard));
+  return new OperationFailure(
+    `Not retried: shards ${shards} of ${results.length}. ${error.message} Run the command again.`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,56 @@
+import {
+  changePartnersFile,
+  type Partner,
+  PartnersError,
+  type PartnersFile,
+  readPartnersFile,
+} from "@booking-events/partners";
+import { parseEnvironment, variables } from "@booking-events/runtime";
+import type { Context } from "../context.ts";
+import { OperationFailure } from "../operation-failure.ts";
+
+/**
+ * Changes the partners file, and tells its warnings.
+ *
+ * @throws OperationFailure if the file or the change is refused
+ */
+export async function changeFile<Result extends { file: PartnersFile }>(
+  context: Context,
+  apply: (file: PartnersFile) => Result,
+  createIfMissing = false,
+): Promise<Result & { isNew: boolean }> {
+  try {
+    const changed = await changePartnersFile(partnersPath(context), apply, { createIfMissing });
+    for (const warning of changed.warnings) context.notify(`Warning: ${warning}`);
+    return changed;
+  } catch (error) {
+    throw describePartnersError(error);
+  }
+}
+
+/** @throws OperationFailure if it can't be read, or `read` refuses */
+export function readFile<Result>(context: Context, read: (file: PartnersFile) => Result): Result {
+  try {
+    return read(readPartnersFile(partnersPath(context)));
+  } catch (error) {
+    throw describePartnersError(error);
+  }
+}
+
+function describePartnersError(error: unknown): unknown {
+  return error instanceof PartnersError ? new OperationFailure(error.message) : error;
+}
+
+/**
+ * @param consequence a sentence for the operator
+ * @throws OperationFailure if the partners file has no such partner
+ */
+export function requirePartner(context: Context, id: string, consequence = ""): Partner {
+  const partner = readFile(context, ({ partners }) => partners.find((candidate) => candidate.id === id));
+  if (partner !== undefined) return partner;
+  throw new OperationFailure(`There is no partner ${id} in ${partnersPath(context)}. ${consequence}`.trimEnd());
+}
+
+export function partnersPath({ environment }: Context): string {
+  return parseEnvironment({ PARTNERS_FILE: variables.PARTNERS_FILE }, environment).PARTNERS_FILE;
+}

@@ -1,0 +1,23 @@
+import { describeOtherDatabase, readQueueRecord } from "@booking-events/queue";
+import { type DatabaseIdentity, type Queryable, readDatabaseIdentity } from "@booking-events/store";
+import type { Context } from "../context.ts";
+import { OperationFailure } from "../operation-failure.ts";
+import { withRedis } from "./queue.ts";
+
+/**
+ * Refuses to work with a queue and a database that do not belong together.
+ *
+ * @throws OperationFailure if the queue feeds another database, or Redis can't be reached
+ */
+export async function requireSameDatabase(context: Context, client: Queryable): Promise<void> {
+  const problem = findOtherDatabase(await withRedis(context, readQueueRecord), await readDatabaseIdentity(client));
+  if (problem !== null) throw new OperationFailure(problem);
+}
+
+/** @returns a sentence for the operator; null: the queue feeds this database, or none yet */
+export function findOtherDatabase(
+  { database }: { database: string | null },
+  identity: DatabaseIdentity,
+): string | null {
+  return database === null || database === identity.id ? null : describeOtherDatabase(database, identity);
+}

@@ -1,0 +1,97 @@
+import { type Partner, PartnersError, readPartnersFile } from "@booking-events/partners";
+import { findSentinelProblems, type QueueStatus, readBytesToday, readQueueStatus } from "@booking-events/queue";
+import { type DatabaseStatus, readDatabaseStatus } from "@booking-events/store";
+import type { Context } from "../context.ts";
+import { OperationFailure } from "../operation-failure.ts";
+import { describeDatabaseError, readDatabaseSettings } from "../services/database.ts";
+import { partnersPath } from "../services/partners-file.ts";
+import { describeRedisError, readRedisSettings } from "../services/queue.ts";
+
+/** What could be read, or why it could not be. */
+export type Reading<Value> = { value: Value } | { problem: string };
+
+export interface Status {
+  at: Date;
+  queue: Reading<QueueStatus>;
+  /** Why the sentinels could not replace Redis' primary. Empty: they could, or there are none. */
+  sentinelProblems: string[];
+  database: Reading<DatabaseStatus>;
+  /**
+   * When each partner was last heard of: an accepted event, or a request with a valid secret. Null: unknown, because Redis
+   * does not answer. What PostgreSQL has may be old then.
+   */
+  lastHeardOf: Map<string, Date | null>;
+  /** Null: this host does not have the partners file. */
+  enabledPartners: Set<string> | null;
+  /** Of the partners of the file. Empty: that, or Redis does not answer. */
+  quotas: { partner: string; bytesPerDay: number; bytesToday: number }[];
+}
+
+/** Reads Redis and PostgreSQL at the same time. If one of them is down, the status of the other is complete. */
+export async function readStatus(context: Context): Promise<Status> {
+  const at = context.now();
+  const redis = readRedisSettings(context.environment);
+  const databaseSettings = readDatabaseSettings(context.environment);
+  const partners = readPartnersIfPossible(context);
+  const [queue, sentinelProblems, database, quotas] = await Promise.all([
+    read(readQueueStatus(redis), (error) => describeRedisError(error, redis.redisServers)),
+    findSentinelProblems(redis.redisServers),
+    read(readDatabaseStatus(databaseSettings, at), (error) => describeDatabaseError(error, databaseSettings)),
+    readQuotas(redis, partners ?? []),
+  ]);
+  return {
+    at,
+    queue,
+    sentinelProblems,
+    database,
+    lastHeardOf: findLastHeardOf(queue, database),
+    enabledPartners: partners && new Set(partners.filter(({ enabled }) => enabled).map(({ id }) => id)),
+    quotas,
+  };
+}
+
+async function readQuotas(redis: ReturnType<typeof readRedisSettings>, partners: Partner[]): Promise<Status["quotas"]> {
+  try {
+    const ids = partners.map(({ id }) => id);
+    const bytesToday = await readBytesToday(redis, ids);
+    return partners.map(({ id, bytesPerDay }) => ({
+      partner: id,
+      bytesPerDay,
+      bytesToday: bytesToday.get(id) ?? 0,
+    }));
+  } catch {
+    // The status of the queue says why.
+    return [];
+  }
+}
+
+function readPartnersIfPossible(context: Context): Partner[] | null {
+  try {
+    return readPartnersFile(partnersPath(context)).partners;
+  } catch (error) {
+    if (error instanceof PartnersError) return null;
+    throw error;
+  }
+}
+
+async function read<Value>(reading: Promise<Value>, describe: (error: unknown) => unknown): Promise<Reading<Value>> {
+  try {
+    return { value: await reading };
+  } catch (error) {
+    const described = describe(error);
+    if (described instanceof OperationFailure) return { problem: described.message };
+    throw error;
+  }
+}
+
+function findLastHeardOf(queue: Reading<QueueStatus>, database: Reading<DatabaseStatus>): Status["lastHeardOf"] {
+  const rhythms = "value" in database ? (database.value.data?.rhythms ?? []) : [];
+  const lastUses = "value" in queue ? queue.value.lastUses : null;
+  return new Map(
+    rhythms.map(({ partner, lastSeenAt }) => {
+      if (lastUses === null) return [partner, null];
+      const usedAt = lastUses.ofPartner(partner);
+      return [partner, usedAt !== null && usedAt > lastSeenAt ? usedAt : lastSeenAt];
+    }),
+  );
+}

@@ -1,0 +1,30 @@
+import { readRedisTimes } from "@booking-events/queue";
+import { ClockComparison } from "@booking-events/runtime";
+import { type Maintained, type MaintenanceOptions, maintain } from "@booking-events/store";
+import type { Context } from "../context.ts";
+import { OperationFailure } from "../operation-failure.ts";
+import { readRetentionRules, withDatabase } from "../services/database.ts";
+import { withRedis } from "../services/queue.ts";
+
+/**
+ * Creates partitions, and removes what is too old, as workers do by themselves.
+ *
+ * @param tell called with what each step has done
+ */
+export async function maintainDatabase(context: Context, tell: (done: Maintained) => void): Promise<void> {
+  const rules = readRetentionRules(context);
+  const comparison = new ClockComparison();
+  const findClockProblem: MaintenanceOptions["findClockProblem"] = async (postgresql) =>
+    comparison.findProblem({ postgresql, redis: await withRedis(context, readRedisTimes) });
+  await withDatabase(context, async (pool) => {
+    for (let hasMore = true; hasMore; ) {
+      const done = await maintain(pool, rules, { findClockProblem });
+      tell(done);
+      if (done.problems.length > 0) throw new OperationFailure(done.problems.join(" "));
+      if (done.isBusy) throw new OperationFailure("Another process maintains the database. Try again later.");
+      if (done.isLocked)
+        throw new OperationFailure("Others have locked a table for more than a second. Try again later.");
+      hasMore = done.hasMore;
+    }
+  });
+}

@@ -1,0 +1,18 @@
+import { rewriteTables as rewrite } from "@booking-events/store";
+import type { Context } from "../context.ts";
+import { OperationFailure } from "../operation-failure.ts";
+import { describeDatabaseError, readDatabaseSettings } from "../services/database.ts";
+
+/** Removes old versions of rows. Workers wait for each table while it is rewritten, and events wait in Redis. */
+export async function rewriteTables({ environment, notify }: Context): Promise<void> {
+  const database = readDatabaseSettings(environment);
+  notify("Rewriting the tables. Workers wait for that, and events wait in the queue.");
+  const refused = await rewrite(database).catch((error: unknown) => {
+    throw describeDatabaseError(error, database);
+  });
+  if (refused.length > 0)
+    throw new OperationFailure(
+      `Only the owner of the tables may rewrite ${refused.join(", ")}. Run as the owner: ` +
+        refused.map((table) => `vacuum (full, analyze) ${table};`).join(" "),
+    );
+}
