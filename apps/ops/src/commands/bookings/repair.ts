@@ -44,7 +44,8 @@ Examples:
       const isDryRun = yes !== true;
       const { bookings, repairs } = await repairBookings(context, { partner, reference, referenceKind }, { isDryRun });
       const log = createLogger({ name: "ops", level: "info" }, context.stderr);
-      for (const { partner, eventId, change, revision, revised } of isDryRun ? [] : repairs)
+      const done = isDryRun ? [] : repairs.filter(({ refused }) => refused === null);
+      for (const { partner, eventId, change, revision, revised } of done)
         log.info({ by: defaultName(), partner, eventId, change, revision, revised }, "booking repaired");
       if (json) printJson(context.stdout, { bookings, isDryRun, repairs });
       else printRepairs(context, bookings, repairs, isDryRun);
