@@ -1,7 +1,7 @@
 export { FormerPrimary } from "./connect/leave-former-primary.ts";
 export { withOwnConnection } from "./connect/own-connection.ts";
 export { createPool } from "./connect/pool.ts";
-export { inPreparedTransaction } from "./connect/prepared-transaction.ts";
+export { inPreparedTransaction, queryPrepared } from "./connect/prepared-transaction.ts";
 export type { Queryable } from "./connect/queryable.ts";
 export { RollBack, staleStatement } from "./connect/roll-back.ts";
 export { ServerClient } from "./connect/server-client.ts";

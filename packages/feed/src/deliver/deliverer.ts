@@ -94,7 +94,7 @@ export class Deliverer {
       (progress) => this.#record(progress),
       (consumer) => this.#lose(consumer),
     );
-    this.#finder = new Finder((wanted) => this.#read((client) => readDeliveries(client, this.#tables, wanted)));
+    this.#finder = new Finder((wanted) => this.#read((pool) => readDeliveries(pool, this.#tables, wanted)));
     this.#handlerPool = createHandlerPool(this.#options);
   }
 
@@ -265,7 +265,7 @@ export class Deliverer {
   }
 
   #read<Result>(
-    work: (client: Queryable) => Promise<Result>,
+    work: (pool: pg.Pool) => Promise<Result>,
     signal: AbortSignal = this.#ending.signal,
   ): Promise<Result> {
     return untilDone(() => work(this.#connections()), {

@@ -28,7 +28,9 @@ const originalQuery = pg.Client.prototype.query;
 // The oracle needs to know when an attempt began, which is when what it hands over was read.
 pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
   const answered = originalQuery.apply(this, args as Parameters<typeof originalQuery>) as unknown as Promise<unknown>;
-  if (String(args[0]).includes("as wanted (reader")) {
+  const [statement] = args as [string | pg.QueryConfig];
+  const text = typeof statement === "string" ? statement : statement.text;
+  if (text.includes("as wanted (reader")) {
     tick += 1;
     const began = tick;
     answered.then(

@@ -1,4 +1,5 @@
-import type { Queryable } from "@booking-events/store";
+import { queryPrepared } from "@booking-events/store";
+import type pg from "pg";
 import { type BookingChange, type ChangeRow, selectChanges, toChange } from "../read-changes.ts";
 import type { FeedTables } from "../tables.ts";
 import type { Handed } from "./filter.ts";
@@ -45,8 +46,8 @@ export interface Found {
  *
  * @returns in the order of `wanted`
  */
-export async function readDeliveries(client: Queryable, tables: FeedTables, wanted: Wanted[]): Promise<Found[]> {
-  const { rows } = await client.query<FoundRow>(selectDeliveries(tables), [
+export async function readDeliveries(pool: pg.Pool, tables: FeedTables, wanted: Wanted[]): Promise<Found[]> {
+  const { rows } = await queryPrepared<FoundRow>(pool, selectDeliveries(tables), [
     wanted.map(({ name }) => name),
     wanted.map(({ bookingId }) => bookingId),
     wanted.map(({ changeId }) => changeId),

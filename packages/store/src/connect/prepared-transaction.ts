@@ -1,6 +1,8 @@
 import { hash } from "node:crypto";
 import type pg from "pg";
+import { beginningOf } from "./pool.ts";
 import type { Queryable } from "./queryable.ts";
+import { rollBack } from "./roll-back.ts";
 import { settleAll } from "./settle-all.ts";
 import { transact, waitForDisk } from "./transaction.ts";
 
@@ -30,6 +32,33 @@ export function inPreparedTransaction<Result>(
   return transact(pool, prepareAll, (client) =>
     directConnections.get(client) === true ? prepared(waitForDisk) : waitForDisk,
   );
+}
+
+/**
+ * Runs one statement in a transaction of its own, prepared as by {@link inPreparedTransaction}. All goes to the server
+ * together, so it costs one round trip.
+ */
+export async function queryPrepared<Row extends pg.QueryResultRow>(
+  pool: pg.Pool,
+  text: string,
+  values: unknown[],
+): Promise<pg.QueryResult<Row>> {
+  const client = await pool.connect();
+  try {
+    const statement = (await isDirect(client)) ? { ...prepared(text), values } : { text, values };
+    const [, , , result] = await settleAll([
+      client.query(beginningOf(pool)),
+      discardOldPlans(client),
+      client.query(planForAllValues),
+      client.query<Row>(statement),
+      client.query("commit"),
+    ]);
+    client.release();
+    return result;
+  } catch (error) {
+    await rollBack(client, error);
+    throw error;
+  }
 }
 
 const directConnections = new WeakMap<pg.PoolClient, boolean>();

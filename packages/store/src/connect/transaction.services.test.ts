@@ -5,7 +5,7 @@ import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createPool } from "./pool.ts";
-import { inPreparedTransaction } from "./prepared-transaction.ts";
+import { inPreparedTransaction, queryPrepared } from "./prepared-transaction.ts";
 import type { Queryable } from "./queryable.ts";
 import { RollBack } from "./roll-back.ts";
 import { settleAll } from "./settle-all.ts";
@@ -120,10 +120,22 @@ describe("a prepared transaction", () => {
     expect((await read()).rows).toEqual([]);
   });
 
+  test("prepares a single statement, too, whose failure is its own", async () => {
+    const sum = () => queryPrepared(single, "select $1::int + 3 as sum", [1]);
+    await sum();
+    await expect(queryPrepared(single, "select 1 / $1::int", [0])).rejects.toThrow("division by zero");
+    expect((await sum()).rows).toEqual([{ sum: 4 }]);
+    const { rows: plans } = await single.query(
+      "select generic_plans, custom_plans from pg_prepared_statements where statement like '%+ 3 as sum'",
+    );
+    expect(plans).toEqual([{ generic_plans: 2, custom_plans: 0 }]);
+  });
+
   test("prepares nothing on a connection to a pooler", async () => {
     (await single.connect()).release(true);
     single.once("connect", (client) => Object.assign(client, { processID: -1 }));
     expect((await inPreparedTransaction(single, ask)).rows).toEqual([{ sum: 2 }]);
+    expect((await queryPrepared(single, "select $1::int + 1 as sum", [1])).rows).toEqual([{ sum: 2 }]);
     expect((await single.query("select from pg_prepared_statements")).rows).toEqual([]);
   });
 });
