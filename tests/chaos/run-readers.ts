@@ -150,8 +150,9 @@ export class Readers {
     let movedAtMs = performance.now();
     while (performance.now() < movedAtMs + noProgressMs) {
       const { rows } = await this.#pool.query<{ place: string; isAtEnd: boolean }>(
-        `select feed_readers.last_id::text as place, feed_readers.last_id = feed_position.last_id is true as "isAtEnd"
-         from feed_position join feed_readers on name = $1`,
+        `select concat(reader.last_id, ' ', snapshot_after) as place,
+           (reader.last_id = position.last_id and snapshot_after is null) is true as "isAtEnd"
+         from feed_position as position join feed_readers as reader on name = $1`,
         [name],
       );
       if (rows[0]?.isAtEnd) return true;

@@ -424,19 +424,10 @@ test("a program that follows the feed as a role of its own can move no other's r
   const reset = "update feed_readers set last_id = null where name = 'invoices'";
   expect((await invoices.query(reset)).rowCount).toBe(1);
   await invoices.end();
-  let snapshots = 0;
-  const startingOver = followAs("invoices", {
-    from: "snapshot",
-    deleteAll: async () => {},
-    onSnapshot: async () => {
-      snapshots += 1;
-    },
-    onChange: toTheEnd,
-  });
+  const startingOver = followAs("invoices", { from: "now", onChange: toTheEnd });
   await waitFor(async () => expect((await places()).at(-1)?.last_id).not.toBeNull());
   await appendToFeed();
   await startingOver;
-  expect(snapshots).toBe(1);
 });
 
 function appendToFeed(): Promise<void> {

@@ -122,10 +122,8 @@ test("programs follow the feed through PgBouncer, and count each change once", a
       database,
       listenUrl: null,
       pollIntervalMs: 20,
-      from: "snapshot",
+      from: "now",
       signal: stopping.signal,
-      deleteAll: async () => {},
-      onSnapshot: async () => {},
       onChange: async ({ id }, { client }) => void (await client.query("insert into handled values ($1)", [id])),
     }),
   );

@@ -55,10 +55,7 @@ export function disconnect(client: pg.Client): void {
   void client.end().catch(() => {});
 }
 
-/** @param options.idleTimeoutMs PostgreSQL ends the transaction when no statement comes for so long */
-export async function begin(
-  client: Queryable,
-  options: { isolation: "read committed" | "repeatable read"; idleTimeoutMs: number },
-): Promise<void> {
-  await client.query(beginWithLimits({ ...options, lockTimeoutMs }));
+/** @param idleTimeoutMs PostgreSQL ends the transaction when no statement comes for so long */
+export async function begin(client: Queryable, idleTimeoutMs: number): Promise<void> {
+  await client.query(beginWithLimits({ idleTimeoutMs, lockTimeoutMs }));
 }

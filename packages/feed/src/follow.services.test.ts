@@ -10,18 +10,11 @@ import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-data
 import { appendChanges, type ChangeToInsert, inTransaction, maintain, RollBack } from "@booking-events/store";
 import pg from "pg";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import {
-  FeedGapError,
-  ForeignReaderError,
-  HandlerEndedTransaction,
-  HandlerTimedOut,
-  HandlingStopped,
-} from "./errors.ts";
+import { FeedGapError, ForeignReaderError } from "./errors.ts";
 import { type FollowOptions, follow } from "./follow.ts";
 import { type HandlingContext, maxHandlingMs } from "./handle-changes.ts";
 import { type BookingChange, readChanges } from "./read-changes.ts";
 import { tablesIn } from "./tables.ts";
-import type { SnapshotBooking } from "./take-snapshot.ts";
 
 const clocksAgree = { findClockProblem: async () => null };
 
@@ -287,68 +280,29 @@ async function startProxy() {
   };
 }
 
-describe("a change that can't be handled", () => {
-  const poison = new Error("no");
-
-  test("is retried, and those before it in its page are committed", async () => {
-    await append(5);
-    const attempts: number[] = [];
-    let isPoisoned = true;
-    start({
-      onChange: async ({ id }, { client }) => {
-        await client.query("insert into handled (change_id) values ($1)", [id]);
-        if (id === 3 && isPoisoned) throw poison;
-      },
-      onError: async ({ error, change, attempt }) => {
-        expect(error).toBe(poison);
-        expect(change.id).toBe(3);
-        attempts.push(attempt);
-        return "retry";
-      },
-    });
-    await waitFor(() => expect(attempts).toEqual([1, 2, 3]));
-    expect(await readHandled()).toEqual([1, 2]);
-    expect(await cursor()).toBe(2);
-    isPoisoned = false;
-    await waitFor(async () => expect(await readHandled()).toEqual(ids(1, 5)));
+test("a change that can't be handled is tried again, and those before it in its page are committed", async () => {
+  await append(5);
+  const attempts: number[] = [];
+  let isPoisoned = true;
+  const { logged } = start({
+    onChange: async ({ id }, { client }) => {
+      await client.query("insert into handled (change_id) values ($1)", [id]);
+      if (id !== 3 || !isPoisoned) return;
+      attempts.push((await cursor()) ?? 0);
+      if (attempts.length > 1) throw new Error("no");
+      // PostgreSQL's error is caught, and the transaction fails all the same.
+      await client.query("select 1 / 0").catch(() => {});
+    },
   });
-
-  test("is skipped where the consumer says so, which may write it down, and is logged with its id", async () => {
-    await append(5);
-    const { logged } = start({
-      onChange: async ({ id }, { client }) => {
-        // PostgreSQL's error is caught, and the transaction fails all the same.
-        if (id === 3) await client.query("select 1 / 0").catch(() => {});
-        else await client.query("insert into handled (change_id) values ($1)", [id]);
-      },
-      onError: async ({ change }, { client }) => {
-        await client.query("insert into handled (change_id, process) values ($1, 0)", [change.id]);
-        return "skip";
-      },
-    });
-    await waitFor(async () => expect(await cursor()).toBe(5));
-    expect(await readHandled()).toEqual(ids(1, 5));
-    expect((await pool.query("select change_id from handled where process = 0")).rows).toEqual([{ change_id: 3 }]);
-    expect(logged).toEqual([expect.stringContaining('could not be handled: skip {"name":"test","changeId":3,')]);
-  });
-
-  test.each([
-    ["says so", async () => "stop" as const, poison],
-    ["fails itself", () => Promise.reject(new Error("worse")), new Error("worse")],
-  ])("ends it where the consumer %s, after those before it", async (_, onError, cause) => {
-    await append(5);
-    const { handled, ended } = start({
-      onChange: async ({ id }) => {
-        if (id === 3) throw poison;
-      },
-      onError,
-    });
-    const error = await ended.catch((error: unknown) => error);
-    expect(error).toBeInstanceOf(HandlingStopped);
-    expect(error).toMatchObject({ change: { id: 3 }, cause });
-    expect(await cursor()).toBe(2);
-    expect(handled).toEqual([]);
-  });
+  await waitFor(() => expect(attempts.slice(0, 3)).toEqual([0, 2, 2]));
+  expect(await readHandled()).toEqual([1, 2]);
+  expect(await cursor()).toBe(2);
+  isPoisoned = false;
+  await waitFor(async () => expect(await readHandled()).toEqual(ids(1, 5)));
+  expect(logged.slice(0, 2)).toEqual([
+    'a change could not be handled: trying again {"name":"test","changeId":3,"attempt":1,"code":"25P02"}',
+    'a change could not be handled: trying again {"name":"test","changeId":3,"attempt":2,"code":"Error"}',
+  ]);
 });
 
 describe("a change whose handler loses the transaction", () => {
@@ -367,7 +321,7 @@ describe("a change whose handler loses the transaction", () => {
     }
   }
 
-  /** Not by `handlerTimeoutMs`, so that nothing else is too slow on a busy machine. */
+  /** Of this transaction only, so that nothing else is too slow on a busy machine. */
   const shortenLimit = (client: Client) => client.query("set local idle_in_transaction_session_timeout to 50");
   const waitTooLong = async (client: Client) => {
     const pid = await processOf(client);
@@ -385,56 +339,31 @@ describe("a change whose handler loses the transaction", () => {
   };
 
   test.each([
-    ["waits too long", waitTooLong, HandlerTimedOut],
-    ["never settles", neverSettle, HandlerTimedOut],
-    ["blocks the process too long", blockTooLong, HandlerTimedOut],
-    ["commits it", (client: Client) => client.query("commit"), HandlerEndedTransaction],
-    ["rolls it back", (client: Client) => client.query("rollback"), HandlerEndedTransaction],
-    ["begins another", (client: Client) => client.query("rollback; begin"), HandlerEndedTransaction],
-  ])("fails if it %s: those before it are committed, and the consumer decides", async (_, lose, expected) => {
+    ["waits too long", waitTooLong],
+    ["never settles", neverSettle],
+    ["blocks the process too long", blockTooLong],
+    ["commits it", (client: Client) => client.query("commit")],
+    ["rolls it back", (client: Client) => client.query("rollback")],
+    ["begins another", (client: Client) => client.query("rollback; begin")],
+  ])("is tried again if it %s, after those before it are committed", async (_, lose) => {
     await append(5);
-    const calls: number[] = [];
-    const failures: unknown[] = [];
-    const { logged } = start({
+    const places: (number | undefined)[] = [];
+    const { logged, handled } = start({
       onChange: async ({ id }, { client }) => {
-        calls.push(id);
-        if (id === 3 || id === 4) await lose(client);
-      },
-      onError: async ({ error, change, attempt }) => {
-        failures.push({ error, id: change.id, attempt, cursor: await cursor() });
-        return attempt < 2 ? "retry" : "skip";
+        if (id === 3) places.push(await cursor());
+        if (id === 3 && places.length < 3) await lose(client);
+        handled.push(id);
       },
     });
     await waitFor(async () => expect(await cursor()).toBe(5));
-    const error = expect.any(expected);
-    expect(failures).toEqual([
-      { error, id: 3, attempt: 1, cursor: 2 },
-      { error, id: 3, attempt: 2, cursor: 2 },
-      { error, id: 4, attempt: 1, cursor: 3 },
-      { error, id: 4, attempt: 2, cursor: 3 },
-    ]);
-    expect(calls.filter((id) => id === 3 || id === 4)).toEqual([3, 3, 4, 4]);
-    expect(logged[0]).toContain(`reconnecting to PostgreSQL after a failure {"name":"test","changeId":3,`);
-    expect(logged[0]).toContain(expected.name);
-  });
-
-  test("is asked about again if the consumer loses the next transaction while it decides", async () => {
-    await append(2);
-    const attempts: number[] = [];
-    const { handled } = start({
-      onChange: async ({ id }, { client }) => {
-        if (id === 1) await client.query("rollback");
-        handled.push(id);
-      },
-      onError: async ({ attempt }, { client }) => {
-        attempts.push(attempt);
-        if (attempts.length < 3) await client.query("rollback");
-        return "skip";
-      },
-    });
-    await waitFor(async () => expect(await cursor()).toBe(2));
-    expect(attempts).toEqual([1, 1, 1]);
-    expect(handled).toEqual([1, 2]);
+    expect(places).toEqual([0, 2, 2]);
+    expect(handled.slice(-3)).toEqual([3, 4, 5]);
+    expect(logged).toEqual(
+      [1, 2].map(
+        (attempt) =>
+          `a change could not be handled: trying again {"name":"test","changeId":3,"attempt":${attempt},"code":"TransactionLost"}`,
+      ),
+    );
   });
 
   test("has not failed if the connection broke for another reason", async () => {
@@ -449,10 +378,9 @@ describe("a change whose handler loses the transaction", () => {
         await pool.query("select pg_terminate_backend($1)", [pid]);
         await waitFor(() => !isRunning(pid));
       },
-      onError: async () => "stop",
     });
     await waitFor(async () => expect(await readHandled()).toEqual([1, 2, 3]));
-    expect(logged).toHaveLength(2);
+    expect(logged).toEqual(Array(2).fill(expect.stringContaining("reconnecting to PostgreSQL")));
   });
 });
 
@@ -463,25 +391,6 @@ async function readHandled(): Promise<number[]> {
 
 describe("a reader that was reset", () => {
   const reset = () => pool.query("update feed_readers set last_id = null");
-
-  test("starts over from a snapshot, though its program runs", async () => {
-    await append(3);
-    let snapshots = 0;
-    const { handled } = start({
-      from: "snapshot",
-      pollIntervalMs: 20,
-      deleteAll: async () => {
-        snapshots += 1;
-      },
-      onSnapshot: async () => {},
-    });
-    await waitFor(async () => expect(await cursor()).toBe(3));
-    await reset();
-    await waitFor(async () => expect(await cursor()).toBe(3));
-    await append();
-    await waitFor(() => expect(handled).toEqual([4]));
-    expect(snapshots).toBe(2);
-  });
 
   test("starts over from the beginning while the feed has all changes", async () => {
     await append(3);
@@ -613,151 +522,6 @@ test("maintenance of the log gets its lock between slow handlers of a page", asy
     },
   });
   await waitFor(() => expect(handled).toEqual([1, 2]));
-});
-
-const deleteAll = async () => {};
-
-describe("a snapshot", () => {
-  async function book(client: Parameters<typeof appendChanges>[0], n: number, revision: number): Promise<void> {
-    await client.query(
-      `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, revision, payload,
-         last_sequence, created_at, updated_at)
-       values (sha256($1), 'acme', 'trip', $4, 'active', $2, 1, $3, '{}', 1, now(), now())
-       on conflict (booking_key) do update set revision = excluded.revision`,
-      [`TRIP-${n}`, idOf(n), revision, `TRIP-${n}`],
-    );
-    await appendChanges(client, [aChange({ reference: `TRIP-${n}`, revision })]);
-  }
-
-  test("and the changes after it give each booking's state, while others write", async () => {
-    let isWriting = true;
-    const revisions = new Map<string, number>();
-    const write = (n: number) =>
-      inTransaction(pool, async (client) => {
-        const revision = (revisions.get(`TRIP-${n}`) ?? 0) + 1;
-        await book(client, n, revision);
-        revisions.set(`TRIP-${n}`, revision);
-      });
-    for (const n of ids(1, 450)) await write(n);
-    const writing = (async () => {
-      while (isWriting) await write(randomInt(1, 600));
-    })();
-    const known = new Map<string, number>();
-    const pages: number[] = [];
-    const positions = new Set<number>();
-    const { stop } = start({
-      from: "snapshot",
-      deleteAll,
-      onSnapshot: async (bookings, { position }) => {
-        pages.push(bookings.length);
-        positions.add(position);
-        for (const { reference, revision } of bookings) known.set(reference, revision);
-        const written = Math.max(...revisions.values());
-        await waitFor(() => expect(Math.max(...revisions.values())).toBeGreaterThanOrEqual(written));
-      },
-      onChange: async ({ id, reference, revision }) => {
-        expect(id).toBeGreaterThan([...positions][0] ?? 0);
-        expect(revision).toBe((known.get(String(reference)) ?? 0) + 1);
-        known.set(String(reference), revision);
-      },
-      onError: async () => "stop",
-    });
-    await waitFor(async () => expect(await cursor()).toBeGreaterThan(600)).finally(() => {
-      isWriting = false;
-    });
-    await writing;
-    const { rows } = await pool.query("select last_id from feed_position");
-    await waitFor(async () => expect(await cursor()).toBe(rows[0]?.last_id));
-    await stop();
-    expect(known).toEqual(revisions);
-    expect(pages.length).toBeGreaterThan(2);
-    expect(positions.size).toBe(1);
-  });
-
-  test("has a deleted booking without its payload, and is committed with what the consumer writes", async () => {
-    await inTransaction(pool, (client) => book(client, 1, 1));
-    await inTransaction(pool, (client) => book(client, 2, 7));
-    await pool.query(
-      `update bookings set state = 'deleted', deleted_at = now(), payload = '{"old": 1}' where reference = 'TRIP-2'`,
-    );
-    const bookings: SnapshotBooking[] = [];
-    start({
-      from: "snapshot",
-      deleteAll,
-      onSnapshot: async (page, { client, position }) => {
-        bookings.push(...page);
-        await client.query("insert into handled (change_id) values ($1)", [position]);
-      },
-    });
-    await waitFor(async () => expect(await readHandled()).toEqual([2]));
-    expect(await cursor()).toBe(2);
-    const common = { partner: "acme", referenceKind: "trip", sequence: 1 };
-    const times = { createdAt: expect.any(Date), updatedAt: expect.any(Date) };
-    expect(bookings).toEqual([
-      {
-        ...{
-          ...common,
-          ...times,
-          bookingId: expect.any(String),
-          reference: "TRIP-1",
-          eventId: idOf(1),
-          state: "active",
-          revision: 1,
-          payload: {},
-        },
-        deletedAt: null,
-      },
-      {
-        ...{
-          ...common,
-          ...times,
-          bookingId: expect.any(String),
-          reference: "TRIP-2",
-          eventId: idOf(2),
-          state: "deleted",
-          revision: 7,
-          payload: null,
-        },
-        deletedAt: expect.any(Date),
-      },
-    ]);
-  });
-
-  test("that the consumer can't handle ends it and leaves no cursor", async () => {
-    await inTransaction(pool, (client) => book(client, 1, 1));
-    const failure = new Error("full");
-    const { ended } = start({ from: "snapshot", deleteAll, onSnapshot: () => Promise.reject(failure) });
-    await expect(ended).rejects.toBe(failure);
-    expect(await cursor()).toBe(undefined);
-  });
-
-  test("begins with deleting all that the consumer keeps, and has no erased booking", async () => {
-    await inTransaction(pool, (client) => book(client, 1, 1));
-    await inTransaction(pool, (client) => book(client, 2, 1));
-    await pool.query("update bookings set erased_at = now() where reference = 'TRIP-2'");
-    await pool.query("insert into handled (change_id) values (99)");
-    const options: Partial<FollowOptions> = {
-      from: "snapshot",
-      deleteAll: ({ client }) => client.query("delete from handled"),
-      onSnapshot: async (page, { client }) => {
-        await client.query("insert into handled (change_id) values ($1)", [page.length]);
-      },
-    };
-    const first = start(options);
-    await waitFor(async () => expect(await readHandled()).toEqual([1]));
-    await first.stop();
-    await pool.query("delete from feed_readers");
-    const failure = new Error("full");
-    const { ended } = start({ ...options, onSnapshot: () => Promise.reject(failure) });
-    await expect(ended).rejects.toBe(failure);
-    expect(await readHandled()).toEqual([1]);
-  });
-
-  test("needs handlers, so that no program forgets to delete what it keeps", async () => {
-    const onSnapshot = async () => {};
-    for (const given of [{}, { onSnapshot }, { deleteAll }])
-      await expect(start({ from: "snapshot", ...given }).ended).rejects.toThrow(TypeError);
-  });
 });
 
 describe("when the signal aborts", () => {
@@ -922,8 +686,8 @@ describe("followers of one name", () => {
     const write = (id: number, client: HandlingContext["client"]) =>
       client.query("insert into handled (change_id) values ($1)", [id]);
     const frozen = start({
-      handlerTimeoutMs: 200,
       onChange: async ({ id }, { client }) => {
+        await client.query("set local idle_in_transaction_session_timeout to 200");
         await write(id, client);
         begun();
         await thaw;
@@ -933,30 +697,8 @@ describe("followers of one name", () => {
     start({ pollIntervalMs: 20, onChange: async ({ id }, { client }) => void (await write(id, client)) });
     await waitFor(async () => expect(await cursor()).toBe(2));
     thawed();
-    await waitFor(() => expect(frozen.logged.join()).toContain("reconnecting"));
+    await waitFor(() => expect(frozen.logged.join()).toContain("TransactionLost"));
     await append(1);
     await waitFor(async () => expect(await readHandled()).toEqual([1, 2, 3]));
-  });
-
-  test("take one snapshot between them", async () => {
-    await append(1);
-    await pool.query(
-      `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, revision, payload,
-         last_sequence, created_at, updated_at)
-       values ('k', 'acme', 'trip', 'T', 'active', $1, 1, 1, '{}', 1, now(), now())`,
-      [idOf(1)],
-    );
-    const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>();
-    let snapshots = 0;
-    const onSnapshot = async () => {
-      snapshots += 1;
-      await mayEnd;
-    };
-    const followers = [1, 2].map(() => start({ from: "snapshot", deleteAll, onSnapshot, pollIntervalMs: 20 }));
-    await untilBlocked(pool, 1);
-    end();
-    await append(1);
-    await waitFor(() => expect(followers.flatMap(({ handled }) => handled)).toEqual([2]));
-    expect(snapshots).toBe(1);
   });
 });

@@ -2,15 +2,14 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defaultSchema, type Queryable } from "@booking-events/store";
 import { begin, connect, disconnect, type FeedClient } from "./connect.ts";
-import { FeedGapError, ForeignReaderError, HandlingStopped, TransactionLost } from "./errors.ts";
+import { FeedGapError, ForeignReaderError } from "./errors.ts";
 import { readCompletePage } from "./feed-position.ts";
-import { type Handled, type Handlers, handleChanges } from "./handle-changes.ts";
+import { type Handled, type HandlingContext, handleChanges, TransactionLost } from "./handle-changes.ts";
 import { consoleLogger, type FeedLogger, nameError } from "./logger.ts";
 import { growingPauseMs } from "./pauses.ts";
 import type { BookingChange } from "./read-changes.ts";
 import { findPlace, lockReader, moveReader, noteSeen, placeReader } from "./readers.ts";
 import { type FeedTables, tablesIn } from "./tables.ts";
-import { type SnapshotBooking, type SnapshotContext, SnapshotFailed, takeSnapshot } from "./take-snapshot.ts";
 import { createWakeUps, type WakeUps } from "./wake-ups.ts";
 
 export interface FollowOptions {
@@ -26,38 +25,32 @@ export interface FollowOptions {
   /** For LISTEN: a direct connection to PostgreSQL, or null to poll only. Default: `database`. */
   listenUrl?: string | null;
   /** Where a reader begins that is new or has been reset. Others go on from their place. Default: `"beginning"`. */
-  from?: "beginning" | "now" | "snapshot";
-  /**
-   * Deletes all that the program keeps of bookings. Called before each snapshot: a program that starts over may keep what
-   * no longer exists, such as erased guests. Required by `from: "snapshot"`.
-   */
-  deleteAll?: (context: SnapshotContext) => Promise<unknown>;
-  /** Gets all bookings, in pages, before the first change. Required by `from: "snapshot"`. */
-  onSnapshot?: (bookings: SnapshotBooking[], context: SnapshotContext) => Promise<void>;
-  /** Handles one change. The next one waits for it. */
-  onChange: Handlers["onChange"];
-  /** Decides what to do when `onChange` throws. Default: retry, after pauses that grow to a minute. */
-  onError?: Handlers["onError"];
+  from?: "beginning" | "now";
+  /** Handles one change. The next one waits for it. If it throws, the same comes again, after pauses that grow to a minute. */
+  onChange: (change: BookingChange, context: HandlingContext) => Promise<void>;
   /** Ends following. A handler that is running then has a second to finish. */
   signal: AbortSignal;
   /** How often to look for changes if no notification comes, and whether to take over. Default: 1,000 ms. */
   pollIntervalMs?: number;
-  /** How many changes share a transaction, unless their handlers take more than a second. Default: 64. */
-  pageSize?: number;
-  /**
-   * How long a handler may go without a statement in its transaction. Then PostgreSQL rolls the transaction back, and
-   * another follower takes over, since the process may be frozen. If this one goes on, the change has failed with a
-   * `HandlerTimedOut`. Default: 60,000 ms.
-   */
-  handlerTimeoutMs?: number;
   /** Told of lost connections and of changes that can't be handled. Default: the console. */
   logger?: FeedLogger;
 }
 
+/**
+ * How many changes share a transaction, unless their handlers take more than a second. PostgreSQL keeps this many
+ * subtransactions of a transaction in shared memory. With more, everybody's queries become slower. Each change has a
+ * savepoint, which becomes a subtransaction when the consumer writes.
+ */
+const pageSize = 64;
+/**
+ * How long a handler may go without a statement in its transaction. Then PostgreSQL rolls the transaction back, and
+ * another follower takes over, since the process may be frozen.
+ */
+const handlerTimeoutMs = 60_000;
 const longestRetryPauseMs = 60_000;
 const longestReconnectPauseMs = 10_000;
 /** How often a program that waits records that it runs. */
-export const seenIntervalMs = 30_000;
+const seenIntervalMs = 30_000;
 /** How long a handler may go on after the signal has aborted. */
 const graceMs = 1_000;
 
@@ -67,13 +60,12 @@ const graceMs = 1_000;
  * - A change that `onChange` handles by writing in the given transaction counts exactly once. Other effects may happen
  *   again if the process dies or the connection breaks before the transaction is committed.
  * - Any number of processes may follow under one name. One at a time handles changes; when it dies, another takes over
- *   within a poll interval. If it freezes, that takes `handlerTimeoutMs`.
+ *   within a poll interval. If it freezes, that takes a minute.
  * - If PostgreSQL fails, it reconnects after growing pauses of up to 10 s, and never gives up.
  *
  * @returns when the signal has aborted
- * @throws FeedGapError when changes are missing; ForeignReaderError when the name belongs to another role;
- *   HandlingStopped when `onError` answers `"stop"` or throws; what `deleteAll` and `onSnapshot` throw; TypeError when
- *   options are wrong
+ * @throws FeedGapError when changes are missing; ForeignReaderError when the name belongs to another role; TypeError when
+ *   the name is wrong
  */
 export async function follow(options: FollowOptions): Promise<void> {
   const { signal } = options;
@@ -94,11 +86,8 @@ interface Follower extends Required<FollowOptions> {
   tables: FeedTables;
   wakeUps: WakeUps;
   client: FeedClient | undefined;
-  /**
-   * The change that could not be handled, how often `onError` was asked about it in this process, and the failure that
-   * it is still to be asked about.
-   */
-  failing: { id: number; attempts: number; undecided?: TransactionLost } | undefined;
+  /** The change that could not be handled, and how often it has failed in this process. */
+  failing: { id: number; attempts: number } | undefined;
   /** When to record next that the program runs, by `performance.now()`. */
   noteSeenAtMs: number;
 }
@@ -106,26 +95,14 @@ interface Follower extends Required<FollowOptions> {
 const defaults = {
   schema: defaultSchema,
   from: "beginning",
-  deleteAll: async () => {},
-  onSnapshot: async () => {},
-  onError: async () => "retry",
   pollIntervalMs: 1_000,
-  /**
-   * PostgreSQL keeps this many subtransactions of a transaction in shared memory. With more, everybody's queries become
-   * slower. Each change has a savepoint, which becomes a subtransaction when the consumer writes.
-   */
-  pageSize: 64,
-  handlerTimeoutMs: 60_000,
   logger: consoleLogger,
 } satisfies Partial<FollowOptions>;
 
 function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
   const settings: Required<FollowOptions> = { listenUrl: options.database, ...defaults, ...options, signal };
-  const { name, schema, from, pageSize } = settings;
+  const { name, schema } = settings;
   if (!/^[\w.-]{1,100}$/.test(name)) throw new TypeError("name must be 1 to 100 letters, digits, dots, - and _.");
-  if (from === "snapshot" && (options.onSnapshot === undefined || options.deleteAll === undefined))
-    throw new TypeError('from: "snapshot" needs deleteAll and onSnapshot.');
-  if (!Number.isInteger(pageSize) || pageSize < 1) throw new TypeError("pageSize must be a whole number from 1.");
   return {
     ...settings,
     tables: tablesIn(schema),
@@ -138,31 +115,34 @@ function createFollower(options: FollowOptions, signal: AbortSignal): Follower {
 
 async function followUntilAborted(follower: Follower): Promise<void> {
   const { name, logger, signal } = follower;
-  for (let failures = 0; !signal.aborted; ) {
+  let failures = 0;
+  const noteProgress = () => {
+    failures = 0;
+  };
+  while (!signal.aborted) {
     try {
-      follower.client = await connect(follower.database, name);
-      await followOn(follower.client, follower, () => {
-        failures = 0;
-      });
+      await connectAndFollow(follower, noteProgress);
     } catch (error) {
       if (signal.aborted) return;
-      if (isFinal(error)) throw error;
-      if (error instanceof SnapshotFailed) throw error.cause;
-      failures += 1;
-      const isLost = error instanceof TransactionLost;
-      if (isLost) keepForOnError(error, follower);
-      const details = { name, ...(isLost && { changeId: error.change.id }), code: nameError(error) };
-      logger.warn(details, "reconnecting to PostgreSQL after a failure");
-      await pause(growingPauseMs(failures, longestReconnectPauseMs), signal);
-    } finally {
-      if (follower.client !== undefined) disconnect(follower.client);
+      if (error instanceof FeedGapError || error instanceof ForeignReaderError) throw error;
+      if (error instanceof TransactionLost) await pauseAfter({ change: error.change, error }, follower);
+      else {
+        failures += 1;
+        logger.warn({ name, code: nameError(error) }, "reconnecting to PostgreSQL after a failure");
+        await pause(growingPauseMs(failures, longestReconnectPauseMs), signal);
+      }
     }
   }
 }
 
-/** Another attempt would fail as well. */
-function isFinal(error: unknown): boolean {
-  return error instanceof FeedGapError || error instanceof ForeignReaderError || error instanceof HandlingStopped;
+async function connectAndFollow(follower: Follower, onProgress: () => void): Promise<void> {
+  const client = await connect(follower.database, follower.name);
+  follower.client = client;
+  try {
+    await followOn(client, follower, onProgress);
+  } finally {
+    disconnect(client);
+  }
 }
 
 /** @param onProgress called when PostgreSQL has done what it was asked to */
@@ -170,17 +150,13 @@ async function followOn(client: FeedClient, follower: Follower, onProgress: () =
   const { wakeUps, pollIntervalMs, signal } = follower;
   while (!signal.aborted) {
     const place = await findPlace(client, follower);
-    if (place === "none" || place === "reset") await beginReading(client, follower, place === "reset");
+    if (place === "none" || place === "reset")
+      await placeReader(client, follower, { at: follower.from, isReset: place === "reset" });
     else if (place === "at-end") await wakeUps.wait(pollIntervalMs);
     else await takePage(client, follower);
     await noteSeenRegularly(client, follower);
     onProgress();
   }
-}
-
-async function beginReading(client: Queryable, follower: Follower, isReset: boolean): Promise<void> {
-  if (follower.from === "snapshot") await takeSnapshot(client, follower);
-  else await placeReader(client, follower, { at: follower.from, isReset });
 }
 
 async function noteSeenRegularly(client: Queryable, follower: Follower): Promise<void> {
@@ -191,8 +167,8 @@ async function noteSeenRegularly(client: Queryable, follower: Follower): Promise
 
 /** One transaction: the changes of a page, and the reader's place after those that were handled. */
 async function takePage(client: FeedClient, follower: Follower): Promise<void> {
-  const { name, tables, pageSize, pollIntervalMs, handlerTimeoutMs, failing, signal } = follower;
-  await begin(client, { isolation: "read committed", idleTimeoutMs: handlerTimeoutMs });
+  const { name, tables, pollIntervalMs, failing, signal } = follower;
+  await begin(client, handlerTimeoutMs);
   const lastRead = await lockReader(client, follower);
   if (lastRead === null) {
     await client.query("rollback");
@@ -200,15 +176,10 @@ async function takePage(client: FeedClient, follower: Follower): Promise<void> {
     return pause(pollIntervalMs, signal);
   }
   const changes = await readCompletePage(client, { name, after: lastRead, limit: pageSize, tables });
-  const { lastId, failure } = await handleChanges(isolate(changes, failing?.id), {
-    ...follower,
-    client,
-    undecided: failing?.undecided,
-    attemptsBefore: (id) => attemptsBefore(id, follower),
-  });
+  const { lastId, failure } = await handleChanges(isolate(changes, failing?.id), { ...follower, client });
   if (lastId !== undefined) await moveReader(client, follower, lastId);
   await client.query("commit");
-  if (failure !== undefined) await dealWith(failure, follower);
+  if (failure !== undefined) await pauseAfter(failure, follower);
 }
 
 /** Those before a change that has failed, or it alone: if it loses the transaction, that undoes nothing else. */
@@ -217,21 +188,14 @@ function isolate(changes: BookingChange[], failingId: number | undefined): Booki
   return place === -1 ? changes : changes.slice(0, Math.max(place, 1));
 }
 
-async function dealWith(failure: NonNullable<Handled["failure"]>, follower: Follower): Promise<void> {
-  const { change, attempt, nextStep, error } = failure;
-  if (nextStep === "stop") throw new HandlingStopped(change, error);
-  follower.failing = { id: change.id, attempts: attempt };
-  await pause(growingPauseMs(attempt, longestRetryPauseMs), follower.signal);
-}
-
-/** `onError` writes in a transaction, so it is asked in the next one. */
-function keepForOnError(lost: TransactionLost, follower: Follower): void {
-  const { id } = lost.change;
-  follower.failing = { id, attempts: attemptsBefore(id, follower), undecided: lost };
-}
-
-function attemptsBefore(id: number, { failing }: Follower): number {
-  return failing?.id === id ? failing.attempts : 0;
+async function pauseAfter({ change, error }: NonNullable<Handled["failure"]>, follower: Follower): Promise<void> {
+  const { name, logger, signal } = follower;
+  const { id } = change;
+  const attempts = follower.failing?.id === id ? follower.failing.attempts + 1 : 1;
+  follower.failing = { id, attempts };
+  const details = { name, changeId: id, attempt: attempts, code: nameError(error) };
+  logger.warn(details, "a change could not be handled: trying again");
+  await pause(growingPauseMs(attempts, longestRetryPauseMs), signal);
 }
 
 /** Ends early when the signal aborts. */

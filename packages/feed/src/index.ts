@@ -12,17 +12,10 @@ export type { Delivery, DeliveryContext } from "./deliver/delivery.ts";
 export type { DeliveryEvent } from "./deliver/delivery-event.ts";
 export { RetryAfter, StopDelivering } from "./deliver/errors.ts";
 export { needsMemory } from "./deliver/filter.ts";
-export {
-  FeedGapError,
-  ForeignReaderError,
-  HandlerEndedTransaction,
-  HandlerTimedOut,
-  HandlingStopped,
-} from "./errors.ts";
+export { FeedGapError, ForeignReaderError } from "./errors.ts";
 export { type FollowOptions, follow } from "./follow.ts";
-export type { Failure, HandlingContext, NextStep } from "./handle-changes.ts";
+export type { HandlingContext } from "./handle-changes.ts";
 export type { FeedLogger } from "./logger.ts";
 export { type PulledChange, type PulledPage, type PullOptions, pullChanges } from "./pull/pull-changes.ts";
 export { type PullSnapshotOptions, pullSnapshot } from "./pull/pull-snapshot.ts";
 export type { BookingChange } from "./read-changes.ts";
-export type { SnapshotBooking, SnapshotContext } from "./take-snapshot.ts";

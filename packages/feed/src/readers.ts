@@ -46,23 +46,12 @@ export async function placeReader(
   const { rows } = await client.query<{ before: number | null }>(
     `select min(id)::float8 - 1 as before from ${tables.changes}`,
   );
-  await setPlace(client, { name, tables }, at === "now" ? lastId : (rows[0]?.before ?? lastId));
-}
-
-/**
- * Sets a reader that is new, or has been reset, to a position. Others that do the same wait here until the transaction
- * ends.
- *
- * @returns whether it was; otherwise another follower has done it
- */
-export async function setPlace(client: Queryable, { name, tables }: Reader, lastId: number): Promise<boolean> {
-  const { rowCount } = await client.query(
+  await client.query(
     `insert into ${tables.readers} as reader (name, last_id) values ($1, $2)
      on conflict (name) do update set last_id = excluded.last_id, moved_at = now(), seen_at = now()
        where reader.last_id is null`,
-    [name, lastId],
+    [name, at === "now" ? lastId : (rows[0]?.before ?? lastId)],
   );
-  return rowCount === 1;
 }
 
 /**

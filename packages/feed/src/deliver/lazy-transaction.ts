@@ -78,7 +78,7 @@ export class LazyTransaction {
     try {
       client = await this.#pool.connect();
       client.once("end", this.#onEnd);
-      await begin(client, { isolation: "read committed", idleTimeoutMs: this.#timeoutMs });
+      await begin(client, this.#timeoutMs);
       return client;
     } catch (error) {
       this.#isBroken = true;

@@ -10,7 +10,6 @@ await follow({
   name,
   database,
   pollIntervalMs: 100,
-  pageSize: 20,
   signal: new AbortController().signal,
   logger: { info: () => {}, warn: () => {} },
   async onChange({ id }, { client }) {
