@@ -1,29 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createPool, defaultSchema, type Queryable, ServerClient } from "@booking-events/store";
-import pg from "pg";
-import { FeedGapError, ForeignReaderError } from "../errors.ts";
+import { createPool, defaultSchema } from "@booking-events/store";
+import type pg from "pg";
+import { FeedGapError } from "../errors.ts";
 import { readPosition } from "../feed-position.ts";
-import { consoleLogger, type FeedLogger, nameError } from "../logger.ts";
+import { consoleLogger, type FeedLogger } from "../logger.ts";
 import { type FeedTables, tablesIn } from "../tables.ts";
 import { createWakeUps } from "../wake-ups.ts";
 import { BatchConsumer } from "./batch-consumer.ts";
 import { Consumer } from "./consumer.ts";
 import type { BatchConsumer as BatchOptions, ConsumerOptions, SingleConsumer } from "./consumer-options.ts";
-import { findDue, type Progress, recordProgress, removeSpent } from "./deliveries.ts";
+import { type Progress, recordProgress } from "./deliveries.ts";
 import type { DeliveryEvent } from "./delivery-event.ts";
-import { DueClock } from "./due-clock.ts";
+import { DueOffers } from "./due-offers.ts";
 import { Finder } from "./finder.ts";
+import { createHandlerPool } from "./handler-pool.ts";
 import type { ActiveConsumer, Host } from "./host.ts";
-import {
-  addReader,
-  findReaders,
-  type Lease,
-  leaseMs,
-  placeAgain,
-  releaseLeases,
-  renewLeases,
-  takeLeases,
-} from "./leases.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import type { Lease } from "./leases.ts";
+import type { Place } from "./place.ts";
 import { readDeliveries } from "./read-deliveries.ts";
 import { Recorder } from "./recorder.ts";
 import { resolveOptions } from "./resolve-options.ts";
@@ -50,20 +44,12 @@ export interface DelivererOptions {
 interface Registration {
   options: SingleConsumer | BatchOptions;
   onStopped: (error: Error) => void;
-  isStandby: boolean;
 }
 
-/** How often to look for a lease that nobody has, and to renew those that are held. */
-const standbyIntervalMs = 1_000;
-const renewIntervalMs = 3_000;
 /** How long handlers may go on after the signal has aborted, and PostgreSQL may take to record what they did. */
 const graceMs = 5_000;
 /** For the queries of all consumers. */
 const ownConnections = 3;
-/** Deliveries that are due and wait for their turn, of each consumer. */
-const maxDue = 50;
-const dueIntervalMs = 1_000;
-
 /**
  * Hands the changes of the feed to consumers. They share the connections and the queries, so one that has nothing to do
  * costs next to nothing. Any number of processes may do so for the same names: one at a time is active for each, and
@@ -75,16 +61,13 @@ export class Deliverer {
   readonly #registered = new Map<string, Registration>();
   readonly #active = new Map<string, ActiveConsumer>();
   readonly #tail = new Tail();
-  readonly #leaseClock = new DueClock(0);
-  readonly #dueClock = new DueClock(0);
+  readonly #leases: LeaseKeeper;
+  readonly #offers: DueOffers;
   readonly #recorder: Recorder;
   readonly #finder: Finder;
   readonly #handlerPool: pg.Pool;
   readonly #ending = new AbortController();
   #pool: pg.Pool | undefined;
-  #renewAtMs = 0;
-  /** How often deliveries were recorded that wait. */
-  #waitingRecorded = 0;
 
   constructor(options: DelivererOptions) {
     const defaults = { schema: defaultSchema, maxConnections: 10, pollIntervalMs: 1_000, observe: () => {} };
@@ -96,6 +79,12 @@ export class Deliverer {
     );
     this.#finder = new Finder((wanted) => this.#read((pool) => readDeliveries(pool, this.#tables, wanted)));
     this.#handlerPool = createHandlerPool(this.#options);
+    this.#leases = this.#keepLeases();
+    this.#offers = new DueOffers({
+      tables: this.#tables,
+      active: this.#active,
+      read: (work, signal) => this.#read(work, signal),
+    });
   }
 
   /**
@@ -108,8 +97,8 @@ export class Deliverer {
   add({ onStopped, ...options }: ConsumerOptions & { onStopped: (error: Error) => void }): void {
     const resolved = resolveOptions(options);
     if (this.#registered.has(resolved.name)) throw new TypeError(`There is a consumer ${resolved.name} already.`);
-    this.#registered.set(resolved.name, { options: resolved, onStopped, isStandby: false });
-    this.#leaseClock.comeBy(0);
+    this.#registered.set(resolved.name, { options: resolved, onStopped });
+    this.#leases.wake();
   }
 
   /** Ends delivering to a consumer. Its handlers have 5 s to finish. */
@@ -133,9 +122,9 @@ export class Deliverer {
     this.#pool = pool;
     const wakeUps = createWakeUps({ name: applicationName, listenUrl, schema, logger, signal });
     await Promise.allSettled([
-      this.#keepLeases(signal),
+      this.#leases.run(signal),
       this.#readTail(signal, () => wakeUps.wait(pollIntervalMs)),
-      this.#offerDue(signal),
+      this.#offers.run(signal),
     ]);
     await this.#retire([...this.#active.values()]);
     this.#ending.abort();
@@ -143,99 +132,34 @@ export class Deliverer {
     await withinGrace(Promise.all([pool.end(), this.#handlerPool.end()]));
   }
 
-  async #keepLeases(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.#leaseClock.wait(signal);
-      for (const consumer of this.#active.values()) if (performance.now() > consumer.validUntilMs) this.#lose(consumer);
-      const renewing = this.#active.size > 0 && performance.now() >= this.#renewAtMs;
-      await this.#attempt(async (client) => {
-        if (renewing) await this.#renew(client);
-        await this.#takeFree(client);
-      });
-      this.#leaseClock.comeBy(standbyIntervalMs);
-    }
+  #keepLeases(): LeaseKeeper {
+    const { logger, observe } = this.#options;
+    return new LeaseKeeper({
+      tables: this.#tables,
+      logger,
+      observe,
+      connections: () => this.#connections(),
+      registered: this.#registered,
+      active: this.#active,
+      begin: (options, lease) => this.#begin(options, lease),
+      renewed: (consumer) => {
+        this.#recorder.note(consumer, false);
+        if (consumer.hasWaiting) this.#offers.look();
+      },
+      lose: (consumer) => this.#lose(consumer),
+      giveUp: (name, error) => this.#giveUp(name, error),
+    });
   }
 
-  /** What fails is done again the next time. */
-  async #attempt(work: (client: Queryable) => Promise<void>): Promise<void> {
-    try {
-      await work(this.#connections());
-    } catch (error) {
-      this.#options.logger.warn({ code: nameError(error) }, "could not keep the leases of consumers: trying again");
-    }
-  }
-
-  async #renew(client: Queryable): Promise<void> {
-    const consumers = [...this.#active.values()];
-    const validUntilMs = performance.now() + leaseMs;
-    const renewed = await renewLeases(client, this.#tables, consumers);
-    this.#renewAtMs = performance.now() + renewIntervalMs;
-    const byName = new Map(renewed.map((one) => [one.name, one]));
-    for (const consumer of consumers) {
-      const one = byName.get(consumer.name);
-      if (one === undefined) {
-        this.#lose(consumer);
-        continue;
-      }
-      consumer.validUntilMs = validUntilMs;
-      consumer.hasWaiting = one.hasWaiting;
-      this.#recorder.note(consumer, false);
-    }
-    if (renewed.some(({ hasWaiting }) => hasWaiting)) this.#dueClock.comeBy(0);
-    const spent = consumers.filter(({ hasSpent }) => hasSpent);
-    for (const consumer of spent) consumer.hasSpent = false;
-    if (spent.length > 0)
-      await removeSpent(
-        client,
-        this.#tables,
-        spent.map(({ name }) => name),
-      );
-  }
-
-  async #takeFree(client: Queryable): Promise<void> {
-    const standbys = [...this.#registered.values()].filter(({ options }) => !this.#active.has(options.name));
-    if (standbys.length === 0) return;
-    const names = standbys.map(({ options }) => options.name);
-    const readers = new Map((await findReaders(client, this.#tables, names)).map((reader) => [reader.name, reader]));
-    for (const { options } of standbys) {
-      const reader = readers.get(options.name);
-      if (reader === undefined) await addReader(client, this.#tables, options);
-      else if (reader.owner !== reader.role)
-        this.#giveUp(options.name, new ForeignReaderError(options.name, reader.owner, reader.role));
-    }
-    const leases = await takeLeases(client, this.#tables, names);
-    for (const lease of leases) await this.#activate(client, lease);
-    for (const registration of standbys) this.#noteStandby(registration);
-  }
-
-  async #activate(client: Queryable, lease: Lease): Promise<void> {
-    const registration = this.#registered.get(lease.name);
-    if (registration === undefined) return releaseLeases(client, this.#tables, [lease]);
-    const { options } = registration;
-    try {
-      const place = lease.place ?? (await placeAgain(client, this.#tables, { ...options, ...lease }));
-      const held = { ...lease, place };
-      const consumer =
-        "handle" in options
-          ? new Consumer(options, held, this.#host())
-          : new BatchConsumer(options, held, this.#host());
-      this.#active.set(lease.name, consumer);
-      registration.isStandby = false;
-      this.#options.observe({ type: "active", name: lease.name });
-      this.#dueClock.comeBy(0);
-      consumer.wake();
-    } catch (error) {
-      await releaseLeases(client, this.#tables, [lease]);
-      if (!(error instanceof FeedGapError)) throw error;
-      this.#giveUp(lease.name, error);
-    }
-  }
-
-  #noteStandby(registration: Registration): void {
-    const { name } = registration.options;
-    if (registration.isStandby || this.#active.has(name) || !this.#registered.has(name)) return;
-    registration.isStandby = true;
-    this.#options.observe({ type: "standby", name });
+  #begin(options: SingleConsumer | BatchOptions, lease: Lease & { place: Place }): void {
+    const consumer =
+      "handle" in options
+        ? new Consumer(options, lease, this.#host())
+        : new BatchConsumer(options, lease, this.#host());
+    this.#active.set(lease.name, consumer);
+    this.#options.observe({ type: "active", name: lease.name });
+    this.#offers.look();
+    consumer.wake();
   }
 
   #host(): Host {
@@ -249,11 +173,7 @@ export class Deliverer {
       read: (work) => this.#read(work),
       find: (wanted) => this.#finder.find(wanted),
       noteProgress: (consumer, isUrgent) => this.#recorder.note(consumer, isUrgent),
-      lookForDue: (consumer) => {
-        consumer.hasWaiting = true;
-        this.#waitingRecorded += 1;
-        this.#dueClock.comeBy(0);
-      },
+      lookForDue: (consumer) => this.#offers.noteDue(consumer),
       lose: (consumer) => this.#lose(consumer),
       stop: (consumer, error) => void this.#stop(consumer, error),
     };
@@ -264,10 +184,7 @@ export class Deliverer {
     return this.#pool;
   }
 
-  #read<Result>(
-    work: (pool: pg.Pool) => Promise<Result>,
-    signal: AbortSignal = this.#ending.signal,
-  ): Promise<Result> {
+  #read<Result>(work: (pool: pg.Pool) => Promise<Result>, signal: AbortSignal = this.#ending.signal): Promise<Result> {
     return untilDone(() => work(this.#connections()), {
       what: "read or record deliveries",
       logger: this.#options.logger,
@@ -278,11 +195,7 @@ export class Deliverer {
 
   async #record(progress: Progress[]): Promise<string[]> {
     const held = await this.#read((client) => recordProgress(client, this.#tables, progress));
-    const pauses = progress.flatMap(({ rows }) => rows.flatMap(({ waiting }) => waiting?.pauseMs ?? []));
-    if (pauses.length > 0) {
-      this.#waitingRecorded += 1;
-      this.#dueClock.comeBy(Math.min(...pauses));
-    }
+    this.#offers.noteRecorded(progress);
     return held;
   }
 
@@ -291,7 +204,7 @@ export class Deliverer {
     this.#active.delete(consumer.name);
     consumer.abort();
     this.#options.logger.warn({ name: consumer.name }, "another process may deliver now: waiting for its end");
-    this.#leaseClock.comeBy(0);
+    this.#leases.wake();
   }
 
   async #stop(consumer: ActiveConsumer, error: Error): Promise<void> {
@@ -318,7 +231,7 @@ export class Deliverer {
       this.#active.delete(consumer.name);
     }
     if (consumers.length === 0) return;
-    await withinGrace(this.#attempt((client) => releaseLeases(client, this.#tables, consumers)));
+    await withinGrace(this.#leases.release(consumers));
   }
 
   /** Reads what is new once for all, and wakes them. */
@@ -344,29 +257,6 @@ export class Deliverer {
     this.#tail.startAt(lastId);
     for (const consumer of this.#active.values()) consumer.wake();
   }
-
-  async #offerDue(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.#dueClock.wait(signal);
-      if (signal.aborted) return;
-      const consumers = [...this.#active.values()].filter(({ hasWaiting }) => hasWaiting);
-      if (consumers.length > 0) await this.#offerDueTo(consumers, signal);
-    }
-  }
-
-  async #offerDueTo(consumers: ActiveConsumer[], signal: AbortSignal): Promise<void> {
-    const recorded = this.#waitingRecorded;
-    const names = consumers.map(({ name }) => name);
-    const found = await this.#read((client) => findDue(client, this.#tables, { names, limit: maxDue }), signal);
-    for (const consumer of consumers) {
-      const waiting = found.filter(({ name }) => name === consumer.name);
-      if (waiting.length === 0 && recorded === this.#waitingRecorded) consumer.hasWaiting = false;
-      const due = waiting.filter(({ dueInMs }) => dueInMs <= 0);
-      consumer.offer(due);
-      if (due.length > 0) this.#dueClock.comeBy(dueIntervalMs);
-      for (const { dueInMs } of waiting) if (dueInMs > 0) this.#dueClock.comeBy(dueInMs);
-    }
-  }
 }
 
 /** Waits for the work, but not for long. */
@@ -374,21 +264,4 @@ async function withinGrace(work: Promise<unknown>): Promise<void> {
   const over = new AbortController();
   await Promise.race([work, sleep(graceMs, undefined, { signal: over.signal }).catch(() => {})]);
   over.abort();
-}
-
-/** Its types are pg's defaults, since handlers use it. */
-function createHandlerPool({ database, maxConnections }: Required<DelivererOptions>): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: database,
-    Client: ServerClient as unknown as NonNullable<pg.PoolConfig["Client"]>,
-    application_name: "booking-events-deliver-handlers",
-    max: maxConnections,
-    connectionTimeoutMillis: 5_000,
-    query_timeout: 35_000,
-    keepAlive: true,
-  });
-  // Without listeners, a connection that breaks would end the process.
-  pool.on("error", () => {});
-  pool.on("connect", (client) => client.on("error", () => {}));
-  return pool;
 }
