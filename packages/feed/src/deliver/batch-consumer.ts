@@ -1,25 +1,32 @@
 import { growingPauseMs } from "../pauses.ts";
-import { changedFields } from "./changed-fields.ts";
 import type { BatchConsumer as Options } from "./consumer-options.ts";
-import { decide } from "./decide.ts";
 import { type DeliveryRow, type Progress, recordProgress } from "./deliveries.ts";
 import type { Delivery } from "./delivery.ts";
+import { toAttemptEvent } from "./delivery-event.ts";
 import type { ActiveConsumer, Host } from "./host.ts";
 import { type Entry, Intake, isOld } from "./intake.ts";
 import type { Lease } from "./leases.ts";
+import { lookUpDelivery, toDelivery } from "./look-up-delivery.ts";
 import { PendingProgress } from "./pending-progress.ts";
 import type { Place } from "./place.ts";
-import { readBooking } from "./read-booking.ts";
-import { recordHanded } from "./record-handed.ts";
 import { type Outcome, runAttempt } from "./run-attempt.ts";
 
 const longestPauseMs = 60_000;
+const slowPauseMs = 1_000;
+
+interface Ready {
+  delivery: Delivery;
+  row: DeliveryRow | undefined;
+  /** See `LookedUp`. */
+  staleAtMs: number;
+}
 
 /** Deliveries of a batch, and what there is to record once all are done. */
 interface Batch {
   deliveries: Delivery[];
   place: Place;
   rows: DeliveryRow[];
+  staleAtMs: number;
 }
 
 /** Hands the changes of the feed to one consumer in batches, one after the other, in order. */
@@ -40,6 +47,7 @@ export class BatchConsumer implements ActiveConsumer {
   #isDraining = false;
   /** Of the next batch. */
   #failures = 0;
+  #size: number;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: Options, { token, validUntilMs, place }: Lease & { place: Place }, host: Host) {
@@ -47,6 +55,7 @@ export class BatchConsumer implements ActiveConsumer {
     this.token = token;
     this.validUntilMs = validUntilMs;
     this.#options = options;
+    this.#size = options.batchSize;
     this.#host = host;
     this.#intake = new Intake({ ...options, ...host, place });
     this.#pending = new PendingProgress(place);
@@ -105,7 +114,7 @@ export class BatchConsumer implements ActiveConsumer {
 
   /** @returns whether to go on with the next batch */
   async #deliver(): Promise<boolean> {
-    const entries = this.#entries.slice(0, this.#options.batchSize);
+    const entries = this.#entries.slice(0, this.#size);
     const batch = await this.#prepare(entries);
     this.#aborting.signal.throwIfAborted();
     if (batch === undefined || performance.now() > this.validUntilMs) {
@@ -114,9 +123,11 @@ export class BatchConsumer implements ActiveConsumer {
     }
     if (batch.deliveries.length === 0) return this.#finish(entries, batch, true);
     const startMs = performance.now();
+    if (startMs > batch.staleAtMs) return this.#readLess();
     const outcome = await this.#attempt(batch);
     this.#aborting.signal.throwIfAborted();
-    this.#observe(outcome, batch.deliveries, startMs);
+    const changes = batch.deliveries.map(({ change }) => change);
+    this.#host.observe(toAttemptEvent(this.name, outcome, { startMs, changes }));
     return this.#settle(entries, batch, outcome);
   }
 
@@ -124,6 +135,7 @@ export class BatchConsumer implements ActiveConsumer {
     switch (outcome.kind) {
       case "done":
         this.#failures = 0;
+        this.#size = Math.min(2 * this.#size, this.#options.batchSize);
         this.#pending.noteAttempt(true);
         return this.#finish(entries, batch, outcome.isRecorded);
       case "failed":
@@ -149,6 +161,12 @@ export class BatchConsumer implements ActiveConsumer {
     return true;
   }
 
+  /** PostgreSQL was too slow to tell what all of these bookings hold now. */
+  #readLess(): false {
+    this.#size = Math.ceil(this.#size / 2);
+    return this.#pause(slowPauseMs);
+  }
+
   #pause(pauseMs: number): false {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
@@ -168,6 +186,7 @@ export class BatchConsumer implements ActiveConsumer {
       deliveries: [...byChange.values()].map(({ delivery }) => delivery),
       place: entries.at(-1)?.place ?? this.#intake.place,
       rows: [...byChange.values()].flatMap(({ row }) => row ?? []),
+      staleAtMs: Math.min(...ready.map(({ staleAtMs }) => staleAtMs)),
     };
   }
 
@@ -185,28 +204,21 @@ export class BatchConsumer implements ActiveConsumer {
       .map((entry) => ({ ...entry, standsForEarlier: entry.standsForEarlier || skipped.has(entry.bookingId) }));
   }
 
-  async #find(entry: Entry): Promise<{ delivery: Delivery; row: DeliveryRow | undefined } | "lost" | "nothing"> {
+  async #find(entry: Entry): Promise<Ready | "lost" | "nothing"> {
     const { name, token } = this;
     const { mode, filter } = this.#options;
     const { bookingId, changeId } = entry;
-    const { read, tables } = this.#host;
-    const isLatest = mode === "latest";
-    const found = await this.#host.find({ name, token, bookingId, changeId, isLatest });
-    const hasLeftFeed = found.change === null;
-    const asId = changeId ?? this.#intake.place.lastId;
-    if (found.isHeld) found.change ??= await read((client) => readBooking(client, tables, { bookingId, asId }));
-    const decision = decide({ changeId, isRetry: false, filter, isLatest }, found);
+    const addressee = { name, token, filter, isLatest: mode === "latest" };
+    const place = this.#intake.place.lastId;
+    const lookedUp = await lookUpDelivery(this.#host, addressee, { bookingId, changeId, isRetry: false, place });
+    const { decision, hasLeftFeed, staleAtMs } = lookedUp;
     if (decision.kind === "lost") return "lost";
     if (decision.kind !== "hand") return "nothing";
-    const { change, handed } = decision;
-    if (handed !== null)
-      await read((client) => recordHanded(client, tables, { name, token, bookingId, isInside: handed === "inside" }));
-    const standsForEarlier = entry.standsForEarlier || hasLeftFeed || change.id !== changeId;
-    const key = `${name}-${hasLeftFeed ? `${change.bookingId}-${change.revision}` : change.id}`;
-    const fields = standsForEarlier ? null : changedFields(change);
+    const { change, sinceId } = decision;
     return {
-      delivery: { change, key, attempt: this.#failures + 1, changedFields: fields, standsForEarlier },
+      delivery: toDelivery(name, entry, { change, attempt: this.#failures + 1, sinceId, hasLeftFeed }),
       row: change.id === changeId ? undefined : { bookingId, doneId: change.id, waiting: null },
+      staleAtMs,
     };
   }
 
@@ -220,19 +232,6 @@ export class BatchConsumer implements ActiveConsumer {
       timeoutMs,
       signal: this.#aborting.signal,
       record: async (client) => (await recordProgress(client, tables, [progress])).length === 1,
-    });
-  }
-
-  #observe(outcome: Outcome, deliveries: Delivery[], startMs: number): void {
-    const oldest = Math.min(...deliveries.map(({ change }) => change.changedAt.getTime()));
-    this.#host.observe({
-      type: "attempt",
-      name: this.name,
-      outcome: outcome.kind,
-      failure: outcome.kind === "failed" || outcome.kind === "timeout" ? outcome.failure : null,
-      durationMs: performance.now() - startMs,
-      sinceChangeMs: Date.now() - oldest,
-      deliveries: deliveries.length,
     });
   }
 }

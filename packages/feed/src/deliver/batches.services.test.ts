@@ -1,15 +1,19 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { startCuttableProxy } from "../testing/cuttable-proxy.ts";
 import { FeedOfBookings } from "../testing/feed-of-bookings.ts";
 import type { BatchOptions } from "./consumer-options.ts";
 import { deliver } from "./deliver.ts";
+import type { Delivery } from "./delivery.ts";
+import { freshMs } from "./look-up-delivery.ts";
 
 const { pool, url } = useTestDatabase();
 const feed = new FeedOfBookings(pool);
 const running: { controller: AbortController; ended: Promise<void> }[] = [];
 
-function start(options: Partial<BatchOptions> & Pick<BatchOptions, "handleBatch">) {
+function start(options: Partial<BatchOptions> & Pick<BatchOptions, "handleBatch"> & { database?: string }) {
   const controller = new AbortController();
   const batches: number[][] = [];
   const quiet = { info: () => {}, warn: () => {} };
@@ -90,4 +94,20 @@ test("a snapshot comes in batches, too", async () => {
   expect(batches.map(({ length }) => length)).toEqual([3, 1]);
   await feed.save("E");
   await waitFor(() => expect(batches.at(-1)).toEqual([5]));
+});
+
+test("a batch that was on its way for too long is read again: a guest may have been erased since", async () => {
+  await feed.save("A", { note: "the guest" });
+  await feed.save("B");
+  const proxy = await startCuttableProxy(url);
+  const held = proxy.holdAnswer("the guest");
+  const handed: Delivery[] = [];
+  start({ database: proxy.url, handleBatch: async (deliveries) => void handed.push(...deliveries) });
+  const goOn = await held;
+  await feed.erase("A");
+  await sleep(freshMs);
+  goOn();
+  await waitFor(async () => expect(await place()).toBe(3));
+  expect(handed.map(({ change }) => change.id)).toEqual([3, 2]);
+  proxy.cut();
 });

@@ -1,44 +1,20 @@
-import type { BookingChange } from "../read-changes.ts";
-import { pauseAfter } from "./back-off.ts";
 import { BookingQueues } from "./booking-queues.ts";
 import { Breaker } from "./breaker.ts";
-import { changedFields } from "./changed-fields.ts";
 import type { SingleConsumer } from "./consumer-options.ts";
-import { type Decision, decide } from "./decide.ts";
-import { type DeliveryRow, type DueDelivery, type Progress, recordDone, type WaitingDelivery } from "./deliveries.ts";
-import type { Delivery } from "./delivery.ts";
+import { type DueDelivery, type Progress, recordDone, type WaitingDelivery } from "./deliveries.ts";
+import { toAttemptEvent } from "./delivery-event.ts";
 import type { ActiveConsumer, Host } from "./host.ts";
-import { type Entry, Intake } from "./intake.ts";
+import { Intake } from "./intake.ts";
 import type { Lease } from "./leases.ts";
+import { type Addressee, type Handing, type LookedUp, lookUpDelivery, toDelivery } from "./look-up-delivery.ts";
+import { Parking } from "./parking.ts";
 import { PendingProgress } from "./pending-progress.ts";
 import type { Place } from "./place.ts";
-import { readBooking } from "./read-booking.ts";
 import type { Found } from "./read-deliveries.ts";
-import { recordHanded } from "./record-handed.ts";
 import { type Outcome, runAttempt } from "./run-attempt.ts";
+import { type Task, Turns } from "./turns.ts";
 
-/** A booking whose turn it is. */
-interface Task {
-  bookingId: string;
-  changeId: number | null;
-  /** Undefined: it waited in feed_deliveries. */
-  entry?: Entry;
-  isProbe: boolean;
-}
-
-interface Decided {
-  found: Found;
-  decision: Decision;
-  /** The feed has no change of the booking any more. */
-  hasLeftFeed: boolean;
-}
-
-type Handing = Extract<Decision, { kind: "hand" }>;
-
-/** What was read may be handed over for so long, unless it can't be read faster. */
-const freshMs = 1_000;
-const maxReads = 3;
-/** After PostgreSQL has failed a handler. */
+/** After PostgreSQL has failed a handler, or was too slow to tell what the booking holds now. */
 const brokenPauseMs = 1_000;
 
 /** Hands the changes of bookings to one consumer: of one booking in order, of several beside each other. */
@@ -49,17 +25,11 @@ export class Consumer implements ActiveConsumer {
   readonly #host: Host;
   readonly #intake: Intake;
   readonly #queues = new BookingQueues();
+  readonly #turns: Turns;
   readonly #breaker: Breaker;
   readonly #pending: PendingProgress;
+  readonly #parking: Parking;
   readonly #aborting = new AbortController();
-  /** Deliveries that wait for another attempt and are due, by booking, in the order of their ids. */
-  #due: DueDelivery[] = [];
-  /** Bookings whose attempts are under way, and how many of them are of deliveries that waited. */
-  readonly #running = new Set<string>();
-  #retries = 0;
-  #prefersRetry = false;
-  /** What may have failed because the consumer was down, by booking. */
-  #inARow = new Map<string, DeliveryRow & { waiting: WaitingDelivery }>();
   /** Nothing begins before, by `performance.now()`. */
   #pausedUntilMs = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -80,8 +50,11 @@ export class Consumer implements ActiveConsumer {
     this.#options = options;
     this.#host = host;
     this.#intake = new Intake({ ...options, ...host, place });
+    this.#turns = new Turns(this.#queues, { isLatest: options.mode === "latest" });
     this.#breaker = new Breaker(options.concurrency, { isOpen: isBreakerOpen });
     this.#pending = new PendingProgress(place);
+    const parts = { breaker: this.#breaker, pending: this.#pending, queues: this.#queues, turns: this.#turns };
+    this.#parking = new Parking({ ...parts, retry: options.retry });
     if (isBreakerOpen) this.#pause(this.#breaker.probePauseMs);
   }
 
@@ -92,11 +65,7 @@ export class Consumer implements ActiveConsumer {
   }
 
   offer(due: DueDelivery[]): void {
-    const known = new Set(this.#due.map(({ bookingId }) => bookingId));
-    const fresh = due.filter(({ bookingId }) => !known.has(bookingId) && !this.#queues.isBusy(bookingId));
-    if (fresh.length === 0) return;
-    this.#due = [...this.#due, ...fresh].sort((one, other) => one.changeId - other.changeId);
-    this.wake();
+    if (this.#turns.offer(due)) this.wake();
   }
 
   takeProgress(): Progress | null {
@@ -109,7 +78,7 @@ export class Consumer implements ActiveConsumer {
 
   recorded(): void {
     for (const bookingId of this.#pending.recorded()) {
-      if (!this.#running.has(bookingId)) this.#queues.end(bookingId);
+      if (!this.#turns.isRunning(bookingId)) this.#queues.end(bookingId);
     }
     this.wake();
   }
@@ -129,7 +98,7 @@ export class Consumer implements ActiveConsumer {
   }
 
   #noteDrained(): void {
-    if (this.#running.size === 0) this.#onDrained?.();
+    if (this.#turns.running === 0) this.#onDrained?.();
   }
 
   #takeIn(): void {
@@ -145,25 +114,7 @@ export class Consumer implements ActiveConsumer {
   #nextTask(): Task | undefined {
     const pauseMs = this.#pausedUntilMs - performance.now();
     if (pauseMs > 0) return this.#wakeIn(pauseMs);
-    if (this.#running.size >= this.#breaker.limit) return undefined;
-    if (this.#breaker.isOpen) return this.#nextProbe();
-    // Retries may hang: half of the slots are for what has not failed.
-    const mayRetry = this.#retries < Math.ceil(this.#breaker.limit / 2);
-    this.#prefersRetry = !this.#prefersRetry;
-    const retry = mayRetry && this.#prefersRetry ? this.#nextRetry() : undefined;
-    return retry ?? this.#nextEntry() ?? (mayRetry ? this.#nextRetry() : undefined);
-  }
-
-  /**
-   * First the lowest booking that has failed. Most of the others have not been tried before, in case that those that have
-   * failed are themselves at fault.
-   */
-  #nextProbe(): Task | undefined {
-    const { probes } = this.#breaker;
-    const index = Math.floor(probes / 4) % Math.max(this.#due.length, 1);
-    const first = probes % 4 === 0 ? this.#nextRetry(index) : undefined;
-    const task = first ?? this.#nextEntry() ?? this.#nextRetry(index);
-    return task && { ...task, isProbe: true };
+    return this.#turns.begin(this.#breaker);
   }
 
   #wakeIn(pauseMs: number): undefined {
@@ -175,36 +126,17 @@ export class Consumer implements ActiveConsumer {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, performance.now() + pauseMs);
   }
 
-  #nextRetry(index = 0): Task | undefined {
-    const [next] = this.#due.splice(index, 1);
-    if (next === undefined) return undefined;
-    if (this.#queues.isBusy(next.bookingId)) return this.#nextRetry();
-    this.#queues.begin(next.bookingId);
-    return { bookingId: next.bookingId, changeId: next.changeId, isProbe: false };
-  }
-
-  #nextEntry(): Task | undefined {
-    const next = this.#queues.next();
-    if (next === undefined) return undefined;
-    const entry = this.#options.mode === "latest" ? this.#queues.skipOverridden(next) : next;
-    return { bookingId: entry.bookingId, changeId: entry.changeId, entry, isProbe: false };
-  }
-
   /** Never rejects. */
   async #run(task: Task): Promise<void> {
-    const isRetry = task.entry === undefined;
-    this.#running.add(task.bookingId);
-    if (isRetry) this.#retries += 1;
     try {
       await this.#deliver(task);
     } catch (error) {
       this.#fail(error);
     }
-    this.#running.delete(task.bookingId);
-    if (isRetry) this.#retries -= 1;
+    this.#turns.end(task);
     if (!this.#pending.keeps(task.bookingId)) this.#queues.end(task.bookingId);
     this.#noteDrained();
-    this.#host.noteProgress(this, this.#running.size === 0);
+    this.#host.noteProgress(this, this.#turns.running === 0);
     this.wake();
   }
 
@@ -213,58 +145,37 @@ export class Consumer implements ActiveConsumer {
   }
 
   async #deliver(task: Task): Promise<void> {
-    const decided = await this.#decide(task);
-    const { decision } = decided;
+    const lookedUp = await this.#lookUp(task);
+    const { decision } = lookedUp;
     this.#aborting.signal.throwIfAborted();
-    if (decision.kind === "lost" || performance.now() > this.validUntilMs) {
-      return this.#host.lose(this);
-    }
-    if (decision.kind === "hand") return this.#hand(task, decided, decision);
-    if (decision.kind === "skip") return this.#finish(task, decided, decision.changeId);
-    task.entry?.finish();
+    if (decision.kind === "lost" || performance.now() > this.validUntilMs) return this.#host.lose(this);
+    if (decision.kind === "skip") return this.#finish(task, lookedUp, decision.changeId);
+    if (decision.kind !== "hand") return task.entry?.finish();
+    // Rather late than with a guest who has been erased meanwhile.
+    if (performance.now() > lookedUp.staleAtMs) return this.#putBack(task, brokenPauseMs);
+    return this.#hand(task, lookedUp, decision);
   }
 
-  async #decide(task: Task): Promise<Decided> {
-    const { name, filter, mode } = this.#options;
-    const isLatest = mode === "latest";
-    const { bookingId, changeId, entry } = task;
-    for (let reads = 1; ; reads += 1) {
-      const startMs = performance.now();
-      const found = await this.#host.find({ name, token: this.token, bookingId, changeId, isLatest });
-      const hasLeftFeed = found.change === null;
-      found.change ??= await this.#readGone(task, found);
-      const decision = decide({ changeId, isRetry: entry === undefined, filter, isLatest }, found);
-      if (decision.kind === "hand" && decision.handed !== null)
-        await this.#remember(bookingId, decision.handed === "inside");
-      if (performance.now() - startMs < freshMs || reads === maxReads) return { found, decision, hasLeftFeed };
-    }
-  }
-
-  /** The feed has no change of the booking any more. */
-  #readGone({ bookingId, changeId }: Task, { isHeld }: Found): Promise<BookingChange | null> {
-    const { read, tables } = this.#host;
-    const asId = changeId ?? this.#intake.place.lastId;
-    return isHeld ? read((client) => readBooking(client, tables, { bookingId, asId })) : Promise.resolve(null);
-  }
-
-  #remember(bookingId: string, isInside: boolean): Promise<void> {
-    const { read, tables } = this.#host;
+  #lookUp({ bookingId, changeId, entry }: Task): Promise<LookedUp> {
     const { name, token } = this;
-    return read((client) => recordHanded(client, tables, { name, token, bookingId, isInside }));
+    const { filter, mode } = this.#options;
+    const addressee: Addressee = { name, token, filter, isLatest: mode === "latest" };
+    const place = this.#intake.place.lastId;
+    return lookUpDelivery(this.#host, addressee, { bookingId, changeId, isRetry: entry === undefined, place });
   }
 
-  async #hand(task: Task, decided: Decided, handing: Handing): Promise<void> {
+  async #hand(task: Task, lookedUp: LookedUp, handing: Handing): Promise<void> {
     const startMs = performance.now();
-    const outcome = await this.#attempt(task, decided, handing);
+    const outcome = await this.#attempt(task, lookedUp, handing);
     this.#aborting.signal.throwIfAborted();
-    this.#observe(outcome, handing.change, startMs);
+    this.#host.observe(toAttemptEvent(this.name, outcome, { startMs, changes: [handing.change] }));
     switch (outcome.kind) {
       case "done":
         this.#succeed();
-        return this.#finish(task, decided, handing.change.id, outcome.isRecorded);
+        return this.#finish(task, lookedUp, handing.change.id, outcome.isRecorded);
       case "failed":
       case "timeout":
-        return this.#park(task, decided, handing, outcome.failure);
+        return this.#park(task, lookedUp, handing, outcome.failure);
       case "retry-after":
         this.#pending.noteAttempt(false);
         return this.#putBack(task, outcome.pauseMs);
@@ -275,20 +186,13 @@ export class Consumer implements ActiveConsumer {
     }
   }
 
-  #attempt(task: Task, { found, hasLeftFeed }: Decided, { change, attempt, sinceId }: Handing): Promise<Outcome> {
+  #attempt(task: Task, { found, hasLeftFeed }: LookedUp, { change, attempt, sinceId }: Handing): Promise<Outcome> {
     const { handle, timeoutMs } = this.#options;
     const { pool, tables } = this.#host;
     const { name, token } = this;
-    const isOther = change.id !== task.changeId;
-    const standsForEarlier = (task.entry?.standsForEarlier ?? false) || isOther || hasLeftFeed || sinceId !== null;
-    const delivery: Delivery = {
-      change,
-      // The id of what has left the feed is not its own.
-      key: `${this.name}-${hasLeftFeed ? `${change.bookingId}-${change.revision}` : change.id}`,
-      attempt,
-      changedFields: standsForEarlier ? null : changedFields(change),
-      standsForEarlier,
-    };
+    const { changeId, entry } = task;
+    const wanted = { changeId, standsForEarlier: entry?.standsForEarlier ?? false };
+    const delivery = toDelivery(name, wanted, { change, attempt, sinceId, hasLeftFeed });
     return runAttempt((context) => handle(delivery, context), {
       pool,
       timeoutMs,
@@ -303,16 +207,13 @@ export class Consumer implements ActiveConsumer {
   }
 
   #succeed(): void {
-    this.#inARow.clear();
-    this.#pending.noteAttempt(true);
-    if (this.#breaker.succeed() === "stays") return;
+    if (!this.#parking.succeed()) return;
     this.#pausedUntilMs = 0;
-    this.#pending.noteBreaker({ isOpen: false, probeInMs: 0 });
     this.#host.observe({ type: "breaker-closed", name: this.name });
   }
 
   /** Everything of the booking up to a change is done. */
-  #finish(task: Task, { found }: Decided, doneId: number, isRecorded = false): void {
+  #finish(task: Task, { found }: LookedUp, doneId: number, isRecorded = false): void {
     const { bookingId, entry } = task;
     entry?.finish();
     this.#queues.finishUpTo(bookingId, doneId);
@@ -331,61 +232,19 @@ export class Consumer implements ActiveConsumer {
     return hasNext ? { changeId: nextId, sinceId: null, attempts: 0, pauseMs: 0, failure: null } : null;
   }
 
-  /** The booking waits for another attempt, and everything else of it waits behind. */
-  #park(task: Task, { found }: Decided, { change, attempt, sinceId }: Handing, failure: string): void {
-    const { bookingId, isProbe } = task;
-    const hasFailedBefore = found.waiting !== null;
-    this.#pending.noteAttempt(false);
-    const cost = this.#breaker.fail({ isProbe, hasFailedBefore });
-    const attempts = cost === "counts" ? attempt : attempt - 1;
-    const pauseMs = cost === "counts" ? pauseAfter(attempts, this.#options.retry, Math.random()) : 0;
-    const waiting = { changeId: change.id, sinceId, attempts, pauseMs, failure };
-    const row = { bookingId, doneId: found.doneId, waiting };
-    this.#pending.addRow(row);
-    task.entry?.finish();
-    const type = pauseMs === null ? "died" : "parked";
-    this.#host.observe({ type, name: this.name, bookingId, changeId: change.id, failure });
-    if (cost === "counts" && (!hasFailedBefore || this.#inARow.has(bookingId))) this.#inARow.set(bookingId, row);
-    if (cost === "opens") this.#open();
-    else if (isProbe) this.#waitForProbe();
-  }
-
-  /** Gives back the attempts that were lost because the consumer was down. */
-  #open(): void {
-    for (const row of this.#inARow.values()) {
-      const { bookingId, waiting } = row;
-      const isTriedAgain = this.#running.has(bookingId) && !this.#pending.keeps(bookingId);
-      if (isTriedAgain) continue;
-      if (!this.#queues.isBusy(bookingId)) this.#queues.begin(bookingId);
-      this.#pending.addRow({ ...row, waiting: { ...waiting, attempts: waiting.attempts - 1, pauseMs: 0 } });
-    }
-    this.#inARow.clear();
-    this.#waitForProbe();
-    this.#host.observe({ type: "breaker-opened", name: this.name });
-  }
-
-  #waitForProbe(): void {
-    const { probePauseMs } = this.#breaker;
-    this.#pause(probePauseMs);
-    this.#pending.noteBreaker({ isOpen: true, probeInMs: probePauseMs });
+  #park(task: Task, lookedUp: LookedUp, handing: Handing, failure: string): void {
+    const { isDead, hasOpenedBreaker, pauseMs } = this.#parking.park(task, lookedUp, handing, failure);
+    this.#pause(pauseMs);
+    const { name } = this;
+    const { bookingId } = task;
+    const type = isDead ? "died" : "parked";
+    this.#host.observe({ type, name, bookingId, changeId: handing.change.id, failure });
+    if (hasOpenedBreaker) this.#host.observe({ type: "breaker-opened", name });
   }
 
   /** It is tried again, and has lost no attempt. */
   #putBack({ entry }: Task, pauseMs: number): void {
     this.#pause(pauseMs);
     if (entry !== undefined) this.#queues.putBack(entry);
-  }
-
-  #observe(outcome: Outcome, { changedAt }: BookingChange, startMs: number): void {
-    const failure = outcome.kind === "failed" || outcome.kind === "timeout" ? outcome.failure : null;
-    this.#host.observe({
-      type: "attempt",
-      name: this.name,
-      outcome: outcome.kind,
-      failure,
-      durationMs: performance.now() - startMs,
-      sinceChangeMs: Date.now() - changedAt.getTime(),
-      deliveries: 1,
-    });
   }
 }

@@ -4,10 +4,12 @@ import { useTestDatabase } from "@booking-events/harness/test-database";
 import { ExactNumber } from "@booking-events/schema";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FeedGapError, ForeignReaderError } from "../errors.ts";
+import { startCuttableProxy } from "../testing/cuttable-proxy.ts";
 import { FeedOfBookings } from "../testing/feed-of-bookings.ts";
 import { startDelivering, type TestConsumer } from "../testing/start-delivering.ts";
 import type { Delivery, DeliveryContext } from "./delivery.ts";
 import { RetryAfter, StopDelivering } from "./errors.ts";
+import { freshMs } from "./look-up-delivery.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 8 });
 const feed = new FeedOfBookings(pool);
@@ -239,13 +241,14 @@ describe("a booking whose handler fails", () => {
     await waitFor(() => expect(ids().filter((id) => id === 1).length).toBeGreaterThan(2));
     const [row] = await rows();
     expect(row).toMatchObject({ change_id: 1, failure: "http-500", died_at: null, since_id: null });
-    expect(await query("select failing_since from feed_readers")).toEqual([{ failing_since: expect.any(Date) }]);
+    const failingSince = () => query("select failing_since from feed_readers");
+    await waitFor(async () => expect(await failingSince()).toEqual([{ failing_since: expect.any(Date) }]));
     broken.is = false;
     await waitFor(async () => expect(await rows()).toEqual([]));
     const attempts = handed.filter(({ change }) => change.id === 1);
     expect(attempts.map(({ attempt }) => attempt)).toEqual(numbers(1, attempts.length));
     expect(new Set(attempts.map(({ key }) => key))).toEqual(new Set(["test-1"]));
-    expect(await query("select failing_since from feed_readers")).toEqual([{ failing_since: null }]);
+    expect(await failingSince()).toEqual([{ failing_since: null }]);
   });
 
   test("is handed over as it is now, if only the latest counts, under the newer change's key, and its attempts count anew", async () => {
@@ -589,6 +592,20 @@ describe("an erasure", () => {
       await waitFor(async () => expect([await rows(), await place()]).toEqual([[], 3]));
     },
   );
+
+  test("is handed over, and not the content before it that was on its way for too long", async () => {
+    await feed.save("A", { note: "the guest" });
+    const proxy = await startCuttableProxy(url);
+    const held = proxy.holdAnswer("the guest");
+    const { handed } = start({ database: proxy.url });
+    const goOn = await held;
+    await feed.erase("A");
+    await sleep(freshMs);
+    goOn();
+    await waitFor(async () => expect(await place()).toBe(2));
+    expect(handed).toMatchObject([{ change: { id: 2, change: "erased", payload: null }, attempt: 1 }]);
+    proxy.cut();
+  });
 
   test("of a dead letter is handed over", async () => {
     const { handed } = start({

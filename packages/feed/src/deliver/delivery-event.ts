@@ -1,3 +1,6 @@
+import type { BookingChange } from "../read-changes.ts";
+import type { Outcome } from "./run-attempt.ts";
+
 /** What happens to deliveries, for metrics. It holds nothing of a booking but its id. */
 export type DeliveryEvent = { name: string } & (
   | {
@@ -15,3 +18,19 @@ export type DeliveryEvent = { name: string } & (
   | { type: "breaker-opened" | "breaker-closed" }
   | { type: "active" | "standby" }
 );
+
+export function toAttemptEvent(
+  name: string,
+  outcome: Outcome,
+  { startMs, changes }: { startMs: number; changes: BookingChange[] },
+): DeliveryEvent {
+  return {
+    type: "attempt",
+    name,
+    outcome: outcome.kind,
+    failure: outcome.kind === "failed" || outcome.kind === "timeout" ? outcome.failure : null,
+    durationMs: performance.now() - startMs,
+    sinceChangeMs: Date.now() - Math.min(...changes.map(({ changedAt }) => changedAt.getTime())),
+    deliveries: changes.length,
+  };
+}

@@ -1,21 +1,35 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A proxy in front of PostgreSQL. Once it is cut, whoever is behind it is as good as dead. */
+/**
+ * A proxy in front of PostgreSQL. Once it is cut, whoever is behind it is as good as dead. It can also hold an answer back.
+ */
 export async function startCuttableProxy(url: string) {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
   let isCut = false;
+  let hold: { text: string; onHeld: (goOn: () => void) => void } | undefined;
+  function forward(answer: Buffer, from: Socket, to: Socket): void {
+    if (hold === undefined || !answer.includes(hold.text)) return void to.write(answer);
+    const { onHeld } = hold;
+    hold = undefined;
+    from.pause();
+    onHeld(() => {
+      to.write(answer);
+      from.resume();
+    });
+  }
   const server = createServer((socket) => {
     if (isCut) return void socket.destroy();
     const onward = connect(Number(port), hostname);
+    socket.pipe(onward);
+    onward.on("data", (answer) => forward(answer, onward, socket)).on("end", () => socket.end());
     for (const [from, to] of [
       [socket, onward],
       [onward, socket],
     ] as const) {
       sockets.add(from);
       from.on("error", () => {}).on("close", () => to.destroy());
-      from.pipe(to);
     }
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -23,6 +37,12 @@ export async function startCuttableProxy(url: string) {
   return {
     port: own,
     url: Object.assign(new URL(url), { hostname: "127.0.0.1", port: String(own) }).href,
+    /** Holds back the next answer that has this text. @returns how to let it go on, once it is held */
+    holdAnswer(text: string): Promise<() => void> {
+      return new Promise((resolve) => {
+        hold = { text, onHeld: resolve };
+      });
+    },
     cut() {
       isCut = true;
       for (const socket of sockets) socket.destroy();
