@@ -8,8 +8,11 @@ const read = (path: string) => readFileSync(join(root, path), "utf8");
 
 interface Alert {
   alert: string;
+  labels: Record<string, string>;
   annotations: { runbook_url: string };
 }
+
+type Rule = Alert | { record: string };
 
 interface Scenario {
   name: string;
@@ -18,9 +21,12 @@ interface Scenario {
 
 const rules = "deploy/observability/rules";
 const texts = ["booking-events", "data-services"].map((file) => read(`${rules}/${file}.yml`));
-const groups: { rules: (Alert | { record: string })[] }[] = texts.flatMap((text) => parse(text).groups);
+const groups: { rules: Rule[] }[] = texts.flatMap((text) => parse(text).groups);
 const alerts = groups.flatMap((group) => group.rules).filter((rule) => "alert" in rule);
 const names = new Set(alerts.map(({ alert }) => alert));
+const scenarios: Scenario[] = globSync(`${rules}/tests/*.yml`, { cwd: root }).flatMap(
+  (file) => parse(read(file)).tests,
+);
 
 test("every alert leads to its section of the runbook, where the operator keeps it", () => {
   const headings = read("docs/runbook.md").match(/(?<=^## ).+$/gm);
@@ -33,8 +39,6 @@ test("every alert leads to its section of the runbook, where the operator keeps 
 });
 
 test("every alert has a scenario in which it fires, and one in which it is about to and does not", () => {
-  const files = globSync(`${rules}/tests/*.yml`, { cwd: root });
-  const scenarios: Scenario[] = files.flatMap((file) => parse(read(file)).tests);
   const expected = scenarios.flatMap(({ promql_expr_test }) => promql_expr_test.flatMap((at) => at.exp_samples ?? []));
   const fired = expected.flatMap(({ labels }) => /alertname="(\w+)"/.exec(labels)?.[1] ?? []);
   expect(new Set(fired)).toEqual(names);
@@ -42,22 +46,35 @@ test("every alert has a scenario in which it fires, and one in which it is about
   expect(new Set(spared)).toEqual(names);
 });
 
-// `npm run alerts` writes the file. Kustomize can't put one file into another.
-test("the rules of Kubernetes are those of Prometheus", async () => {
-  const head = `# The files in deploy/observability/rules for the Prometheus operator: \`npm run alerts\` writes this.
+test("every recorded series is compared with what it must be", () => {
+  const recorded = groups.flatMap((group) => group.rules).flatMap((rule) => ("record" in rule ? rule.record : []));
+  const expected = scenarios.flatMap(({ promql_expr_test }) => promql_expr_test.flatMap((at) => at.exp_samples ?? []));
+  const compared = new Set(expected.map(({ labels }) => /^[\w:]+/.exec(labels)?.[0]));
+  expect(recorded.filter((record) => !compared.has(record))).toEqual([]);
+});
+
+// `npm run alerts` writes the files. Kustomize can't put one file into another.
+test.each([
+  ["booking-events", "base"],
+  ["data-services", "data-services-alerts"],
+])("the rules of %s for Kubernetes are those of Prometheus", async (file, folder) => {
+  const text = read(`${rules}/${file}.yml`);
+  const head = `# ${rules}/${file}.yml for the Prometheus operator: \`npm run alerts\` writes this.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
-  name: booking-events
+  name: ${file}
   labels:
     app.kubernetes.io/name: booking-events
 spec:
-  groups:
 `;
-  const groupsOf = (text: string) => text.slice(text.indexOf("groups:\n") + "groups:\n".length);
-  const indented = texts
-    .map(groupsOf)
-    .join("")
-    .replaceAll(/^(?=.)/gm, "  ");
-  await expect(head + indented).toMatchFileSnapshot(join(root, "deploy/kubernetes/base/alerts.yaml"));
+  const indented = text.slice(text.indexOf("groups:\n")).replaceAll(/^(?=.)/gm, "  ");
+  // An Alertmanager that others use, too, routes by it.
+  const labelled = indented.replaceAll(/^( *)severity: \w+$/gm, "$&\n$1app: booking-events");
+  const path = `deploy/kubernetes/${folder}/alerts.yaml`;
+  await expect(head + labelled).toMatchFileSnapshot(join(root, path));
+  const written: Rule[] = parse(read(path)).spec.groups.flatMap((group: { rules: Rule[] }) => group.rules);
+  const ofAlerts = written.flatMap((one) => ("alert" in one ? [one.labels] : []));
+  expect(ofAlerts).not.toHaveLength(0);
+  for (const labels of ofAlerts) expect(labels).toMatchObject({ severity: expect.any(String), app: "booking-events" });
 });
