@@ -5,15 +5,16 @@ import type { Manifest } from "./render-kustomization.ts";
 
 /** The packages of the models that are not Kubernetes' own, by API group. */
 const packages: Record<string, string> = {
+  "gateway.networking.k8s.io": "@kubernetes-models/gateway-api",
   "keda.sh": "@kubernetes-models/keda",
   "monitoring.coreos.com": "@kubernetes-models/prometheus-operator",
 };
 
 /** No package has models of these. Their fields were compared with the operators' own definitions by hand. */
-const groupsWithoutModels = new Set(["redis.redis.opstreelabs.in", "postgresql.cnpg.io"]);
+const groupsWithoutModels = new Set(["gateway.envoyproxy.io", "redis.redis.opstreelabs.in", "postgresql.cnpg.io"]);
 
 /**
- * Checks objects against the typed models of Kubernetes, KEDA and the Prometheus operator. The models check types,
+ * Checks objects against the typed models of Kubernetes, Gateway API, KEDA and the Prometheus operator. The models check types,
  * formats and values when they run, and only the compiler knows their unknown fields.
  *
  * @returns what is wrong. Empty: all objects are valid

@@ -6,7 +6,12 @@ import { parseAllDocuments, parse as parseYaml } from "yaml";
 export interface Manifest {
   apiVersion: string;
   kind: string;
-  metadata: { name: string; namespace?: string; labels?: Record<string, string> };
+  metadata: {
+    name: string;
+    namespace?: string;
+    labels?: Record<string, string>;
+    annotations?: Record<string, string>;
+  };
   // biome-ignore lint/suspicious/noExplicitAny: the typed models check the fields.
   [field: string]: any;
 }
@@ -25,7 +30,7 @@ const fields = new Set(["apiVersion", "kind", "resources", "components", "namesp
 
 /**
  * Returns the objects of a kustomization, for machines without kustomize. It knows the fields that `deploy/kubernetes`
- * uses, and of JSON patches the replacement of an existing field and the addition to the end of a list.
+ * uses, and of JSON patches the replacement of an existing field, and the addition to an object or the end of a list.
  *
  * @throws if it meets anything else
  */
@@ -34,6 +39,11 @@ export function renderKustomization(folder: string): Manifest[] {
   for (const component of kustomization.components ?? []) {
     transform(objects, read(join(folder, component)).kustomization);
   }
+  const unused = (kustomization.patches ?? []).filter(
+    ({ target }) => !objects.some((object) => isTarget(object, target)),
+  );
+  if (unused.length > 0)
+    throw new Error(`${folder}: no object for the patches of ${unused.map(({ target }) => target.kind)}`);
   return transform(objects, kustomization);
 }
 
@@ -55,7 +65,8 @@ function readResource(path: string): Manifest[] {
 export function readManifests(path: string): Manifest[] {
   return parseAllDocuments(readFileSync(path, "utf8")).map((document) => {
     if (document.errors[0] !== undefined) throw document.errors[0];
-    return document.toJS();
+    // Without aliases, so that a patch changes one place.
+    return JSON.parse(JSON.stringify(document.toJS()));
   });
 }
 
@@ -68,17 +79,20 @@ function transform(objects: Manifest[], { namespace, images = [], patches = [] }
     }
   }
   for (const { target, patch } of patches) {
-    const isTarget = ({ kind, metadata }: Manifest) =>
-      kind === target.kind && new RegExp(`^(?:${target.name ?? ".*"})$`).test(metadata.name);
-    const targets = objects.filter(isTarget);
-    if (targets.length === 0) throw new Error(`no object for the patch of ${target.kind} ${target.name ?? ""}`);
-    for (const object of targets) for (const operation of parseYaml(patch)) change(object, operation);
+    for (const object of objects.filter((object) => isTarget(object, target))) {
+      for (const operation of parseYaml(patch)) change(object, operation);
+    }
   }
   return objects;
 }
 
+function isTarget({ kind, metadata }: Manifest, target: { kind: string; name?: string }): boolean {
+  const isWhole = (pattern: string, text = "") => new RegExp(`^(?:${pattern})$`).test(text);
+  return isWhole(target.kind, kind) && isWhole(target.name ?? ".*", metadata.name);
+}
+
 export function podSpecOf(object: Manifest) {
-  return object["spec"]?.template?.spec;
+  return object.kind === "Pod" ? object["spec"] : object["spec"]?.template?.spec;
 }
 
 function change(object: Manifest, { op, path, value }: { op: string; path: string; value: unknown }): void {
@@ -87,6 +101,11 @@ function change(object: Manifest, { op, path, value }: { op: string; path: strin
   // biome-ignore lint/suspicious/noExplicitAny: a path leads anywhere.
   const parent = keys.reduce<any>((inner, key) => inner?.[key], object);
   if (op === "add" && last === "-" && Array.isArray(parent)) parent.push(value);
+  else if (op === "add" && isObject(parent) && parent[last] === undefined) parent[last] = value;
   else if (op === "replace" && parent?.[last] !== undefined) parent[last] = value;
   else throw new Error(`can't ${op} ${path}`);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

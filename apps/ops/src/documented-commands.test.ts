@@ -13,7 +13,9 @@ const readSections = (page: string) => read(page).slice(read(page).indexOf("\n##
 
 /** What follows the name of ops in code. */
 function findCommands(text: string): string[] {
-  const named = text.matchAll(/(?:deploy\/ops|compose run --rm (?:ops|migrate)|[`:] ops) ([a-z-][^`#|"\n]*)/g);
+  const named = text.matchAll(
+    /(?:deploy\/ops|kubernetes\/ops(?: --as-owner)?|compose run --rm (?:ops|migrate)|[`:] ops) ([a-z-][^`#|"\n]*)/g,
+  );
   return Array.from(named, ([, command = ""]) => command.trim());
 }
 
