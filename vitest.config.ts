@@ -1,13 +1,14 @@
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defaultExclude, defineConfig } from "vitest/config";
+import { LongestFirst } from "./scripts/longest-first.ts";
 
 // A workspace package's source rather than its dist, so that tests need no build. The rest are Vite's defaults for
 // servers, which a list of one's own replaces.
 const conditions = ["@booking-events/source", "module", "node", "development|production"];
 
 const needServices = ["**/*.services.test.ts"];
-const needBuiltApps = ["tests/e2e/**/*.test.ts", "tests/**/*.services.test.ts"];
+const needProcesses = ["tests/e2e/**/*.test.ts", "tests/**/*.services.test.ts"];
 const takeMinutes = ["**/*.nightly.test.ts"];
 
 export const resolving = {
@@ -16,7 +17,7 @@ export const resolving = {
   environments: { ssr: { resolve: { conditions } }, __vitest__: { resolve: { conditions } } },
 };
 
-const inRoot = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+export const inRoot = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 
 const withServices = {
   globalSetup: [inRoot("tests/harness/shared-services.ts")],
@@ -24,22 +25,24 @@ const withServices = {
   hookTimeout: 60_000,
 };
 
-export const withBuiltApps = {
+export const withProcesses = {
   ...withServices,
   // They start processes, and wait until dead ones are noticed. A busy machine needs long for both.
   testTimeout: 120_000,
-  globalSetup: [inRoot("scripts/build-before-tests.ts"), ...withServices.globalSetup],
 };
 
 export default defineConfig({
   ...resolving,
   test: {
-    // One more than the CPUs, because tests of outages mostly wait. The PostgreSQL that all share has connections for a
+    // More than the CPUs, because tests of processes mostly wait. The PostgreSQL that all share has connections for a
     // dozen files at once.
-    maxWorkers: Math.min(availableParallelism() + 1, 12),
+    maxWorkers: Math.min(availableParallelism() + 2, 12),
+    sequence: { sequencer: LongestFirst },
     // To load the modules again for each file is a third of what tests with services execute. So a test must leave
     // nothing behind that others see.
     isolate: false,
+    // Also of the programs that tests start.
+    env: { NODE_COMPILE_CACHE: inRoot("node_modules/.cache/compiled") },
     restoreMocks: true,
     unstubEnvs: true,
     unstubGlobals: true,
@@ -51,7 +54,7 @@ export default defineConfig({
           // For a busy machine: no test asserts how long something takes.
           testTimeout: 30_000,
           include: ["**/*.test.ts"],
-          exclude: [...defaultExclude, ...needServices, ...needBuiltApps, ...takeMinutes],
+          exclude: [...defaultExclude, ...needServices, ...needProcesses, ...takeMinutes],
         },
       },
       {
@@ -59,7 +62,7 @@ export default defineConfig({
         test: {
           name: "services",
           include: needServices,
-          exclude: [...defaultExclude, ...needBuiltApps, ...takeMinutes],
+          exclude: [...defaultExclude, ...needProcesses, ...takeMinutes],
           ...withServices,
         },
       },
@@ -67,9 +70,9 @@ export default defineConfig({
         extends: true,
         test: {
           name: "e2e",
-          include: needBuiltApps,
+          include: needProcesses,
           exclude: [...defaultExclude, ...takeMinutes],
-          ...withBuiltApps,
+          ...withProcesses,
         },
       },
     ],

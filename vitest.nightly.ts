@@ -1,5 +1,5 @@
 import { defineConfig } from "vitest/config";
-import { resolving, withBuiltApps } from "./vitest.config.ts";
+import { inRoot, resolving, withProcesses } from "./vitest.config.ts";
 
 /** `npm run test:nightly`: what takes minutes. One file at a time, because some measure, and some use all of the CPU. */
 export default defineConfig({
@@ -10,11 +10,19 @@ export default defineConfig({
       "**/*.nightly.test.ts",
       "**/convergence.services.test.ts",
       "**/feed-readers.services.test.ts",
+      "**/fuzz.services.test.ts",
       "**/run-chaos.services.test.ts",
     ],
     // Without bundles, programs start as they are built.
-    env: { CONVERGENCE_RUNS: "500", FEED_RUNS: "200", CHAOS_SCENARIOS: "all", BUNDLES: "" },
+    env: {
+      CONVERGENCE_RUNS: "500",
+      FEED_RUNS: "200",
+      FUZZ_CONNECTIONS: "2000",
+      CHAOS_SCENARIOS: "all",
+      BUNDLES: "",
+    },
     fileParallelism: false,
-    ...withBuiltApps,
+    ...withProcesses,
+    globalSetup: [inRoot("scripts/build-before-tests.ts"), ...withProcesses.globalSetup],
   },
 });

@@ -3,24 +3,18 @@ import { binaries, binary, root } from "./clone.ts";
 import { runCommand } from "./run-command.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
-/** Builds what has changed since its last build. */
-export const buildCommand = {
-  program: "turbo",
-  args: ["run", "build", "--output-logs=errors-only"],
-  environment: {
+/** Builds what has changed since its last build, without printing anything. Resolves to how much there was to do. */
+export async function build(signal?: AbortSignal): Promise<string> {
+  const env = {
+    ...process.env,
     TURBO_TELEMETRY_DISABLED: "1",
     TURBO_NO_UPDATE_NOTIFIER: "1",
     // Turbo runs pnpm, which scripts/bootstrap.mjs puts there.
     PATH: [binaries, process.env["PATH"]].join(delimiter),
-  },
-} as const;
-
-/** Builds without printing anything. Resolves to how much there was to do. */
-export async function build(signal?: AbortSignal): Promise<string> {
-  const { program, args, environment } = buildCommand;
+  };
   try {
-    const env = { ...process.env, ...environment };
-    const output = await runCommand(binary(program), args, { cwd: root, env, signal });
+    const args = ["run", "build", "--output-logs=errors-only"];
+    const output = await runCommand(binary("turbo"), args, { cwd: root, env, signal });
     const [, cached, total] = /Cached:\s+(\d+) cached, (\d+) total/.exec(output) ?? [];
     return cached === total ? "nothing to do" : `${Number(total) - Number(cached)} of ${total} packages`;
   } catch (cause) {

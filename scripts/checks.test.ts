@@ -19,13 +19,13 @@ beforeEach(() => {
 
 test("checks that succeed run in their order, print nothing if they are quiet, and the result is 0", async () => {
   const quiet = [ends("Format", "console.log('fine')"), ends("Types", "console.log('fine')")];
-  expect(await runBeside({ shown: [ends("Build", ""), ends("Tests", "")], quiet, stop: neverStopped })).toBe(0);
-  expect(printed).toBe("\n── Build\n\n── Tests\n");
+  expect(await runBeside({ tests: ends("Tests", ""), quiet, stop: neverStopped })).toBe(0);
+  expect(printed).toBe("\n── Tests\n");
 });
 
 test("a quiet check that fails ends the tests, and its output and name are the last that is printed", async () => {
   const types = ends("Types", "console.log('wrong type'); console.error('in a.ts'); process.exitCode = 2");
-  expect(await runBeside({ shown: [tests], quiet: [types, tests], stop: neverStopped })).toBe(2);
+  expect(await runBeside({ tests, quiet: [types, tests], stop: neverStopped })).toBe(2);
   expect(printed).toMatch(/── Tests\n\n(wrong type|in a\.ts)\n(wrong type|in a\.ts)\n\n✗ Types: failed\.\n$/);
 });
 
@@ -37,18 +37,18 @@ test("a quiet check that fails while the servers are installed waits for that, a
     isInstalled = true;
   };
   const types = ends("Types", "process.exitCode = 2");
-  expect(await runBeside({ prepare, shown: [tests], quiet: [types], stop: neverStopped })).toBe(2);
+  expect(await runBeside({ prepare, tests, quiet: [types], stop: neverStopped })).toBe(2);
   expect(isInstalled).toBe(true);
   expect(printed).toBe("\n\n✗ Types: failed.\n");
 });
 
-test("after a build that fails there are no tests", async () => {
-  const build = ends("Build", "process.exitCode = 3");
-  expect(await runBeside({ shown: [build, tests], quiet: [tests], stop: neverStopped })).toBe(3);
-  expect(printed).toBe("\n── Build\n\n\n✗ Build: failed.\n");
+test("tests that fail end the quiet checks", async () => {
+  const failing = ends("Tests", "process.exitCode = 3");
+  expect(await runBeside({ tests: failing, quiet: [tests], stop: neverStopped })).toBe(3);
+  expect(printed).toBe("\n── Tests\n\n\n✗ Tests: failed.\n");
 });
 
 test("being told to stop is no failure of a check", async () => {
-  expect(await runBeside({ shown: [tests], quiet: [tests], stop: AbortSignal.timeout(200) })).toBe(130);
+  expect(await runBeside({ tests, quiet: [tests], stop: AbortSignal.timeout(200) })).toBe(130);
   expect(printed).toBe("\n── Tests\n");
 });

@@ -1,4 +1,4 @@
-/** `npm test`: format, lint, types, unused code, build, and every test, against a real Redis and PostgreSQL. */
+/** `npm test`: format, lint, types, unused code, and every test, against a real Redis and PostgreSQL. */
 import { runChecks } from "./checks.ts";
 import { findOrInstallRedis, installTool } from "./install.ts";
 import { say, showProblem } from "./progress.ts";

@@ -2,11 +2,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { chmod, cp, mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort, waitFor } from "@booking-events/harness";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { startRedis } from "@booking-events/scripts/services";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const leftOut = new Set([".git", ".data", ".turbo", "node_modules", "dist", "partners.json"]);
@@ -65,6 +68,39 @@ test.each([
   const exitCode = await command.untilExit();
   expect(command.output()).toContain(shows);
   expect(exitCode).toBe(0);
+});
+
+describe("npm start refuses, with what to do,", { timeout: commandTimeoutMs }, () => {
+  async function untilRefused(environment: Record<string, string>): Promise<string> {
+    const command = start("start", [], environment);
+    expect(await command.untilExit()).toBe(1);
+    return command.output();
+  }
+
+  test("a URL without a scheme", async () => {
+    const output = await untilRefused({ REDIS_URL: "localhost:6379" });
+    expect(output).toMatch(/REDIS_URL is not a URL such as redis:\/\//);
+  });
+
+  test("a Redis that could lose events", async () => {
+    const redis = await startRedis({ dir: join(clone, "forgetful-redis") });
+    onTestFinished(() => redis.stop());
+    const admin = new Redis(redis.url);
+    await admin.config("SET", "appendfsync", "everysec");
+    admin.disconnect();
+    const output = await untilRefused({ REDIS_URL: redis.url });
+    expect(output).toMatch(/✗ Redis or PostgreSQL could lose events:\n.*appendfsync always/);
+  });
+
+  test("a port in use", async () => {
+    const taken = createServer().listen(0, "0.0.0.0");
+    await once(taken, "listening");
+    onTestFinished(() => void taken.close());
+    const { port } = taken.address() as { port: number };
+    const output = await untilRefused({ PORT: String(port) });
+    expect(output).toContain(`${port}`);
+    expect(output).toMatch(/What to do: .*PORT/s);
+  });
 });
 
 function start(name: string, args: string[], environment: Record<string, string> = {}) {

@@ -1,14 +1,13 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, cp, mkdtemp, readFile, rm, stat, symlink } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv, promisify } from "node:util";
 import { freePort, waitFor } from "@booking-events/harness";
 import { compileCache, fromSource } from "@booking-events/harness/app-process";
-import { startRedis } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -24,7 +23,7 @@ const hostEnvironment = {
   PATH: hostPath.join(delimiter),
   HOME: process.env["HOME"],
   ...compileCache,
-  // What this run has built need not be compiled again.
+  // What has been built here need not be compiled again.
   TURBO_CACHE_DIR: join(root, ".turbo/cache"),
   // Otherwise pnpm would see that these packages were installed for another folder, and install them for this one.
   pnpm_config_verify_deps_before_run: "false",
@@ -113,7 +112,8 @@ test("one command in a copy that is not built, and the printed commands, make a 
   // The secret that was handed out stays valid.
   expect(second.printedCommand("curl").replace(/:\d+/, "")).toBe(curl.replace(/:\d+/, ""));
 
-  const beside = runStart({ PORT: String(await freePort()) });
+  // What `npm start` runs. For a refusal, npm itself would take as long.
+  const beside = run(process.execPath, fromSource("scripts/start.ts"), hostEnvironment);
   expect(await beside.exitCode).toBe(1);
   expect(beside.output()).toMatch(/already runs/i);
 
@@ -129,38 +129,10 @@ test("one command in a copy that is not built, and the printed commands, make a 
   expect(await readFile(join(clone, ".data/log/postgres.log"), "utf8")).toMatch(/shut down.*shut down/s);
 });
 
-test("a Redis that could lose events, and a URL without a scheme, are refused with what to do", {
-  timeout: startTimeoutMs,
-}, async () => {
-  const withoutScheme = runStart({ REDIS_URL: "localhost:6379" });
-  expect(await withoutScheme.exitCode).toBe(1);
-  expect(withoutScheme.output()).toMatch(/REDIS_URL is not a URL such as redis:\/\//);
-
-  const redis = await startRedis({ dir: join(clone, "forgetful-redis") });
-  const admin = new Redis(redis.url);
-  await admin.config("SET", "appendfsync", "everysec");
-  admin.disconnect();
-  const forgetful = runStart({ REDIS_URL: redis.url });
-  expect(await forgetful.exitCode).toBe(1);
-  await redis.stop();
-  expect(forgetful.output()).toMatch(/✗ Redis or PostgreSQL could lose events:\n.*appendfsync always/);
-});
-
-test("a port in use is reported, with what to do", { timeout: startTimeoutMs }, async () => {
-  const taken = createServer().listen(0, "0.0.0.0");
-  await once(taken, "listening");
-  const { port } = taken.address() as { port: number };
-  const start = runStart({ PORT: String(port) });
-  expect(await start.exitCode).toBe(1);
-  expect(start.output()).toContain(`${port}`);
-  expect(start.output()).toMatch(/What to do: .*PORT/s);
-  taken.close();
-});
-
 /** `npm start`, ready. */
 async function startHere() {
   const [port, adminPort] = [await freePort(), await freePort()];
-  const start = runNpmStart({ PORT: String(port), ADMIN_PORT: String(adminPort) });
+  const start = run("npm", ["start"], { ...hostEnvironment, PORT: String(port), ADMIN_PORT: String(adminPort) });
   const ended = start.exitCode.then((code) => {
     throw new Error(`npm start ended with ${code}:\n${start.output()}`);
   });
@@ -168,15 +140,6 @@ async function startHere() {
   const isReady = () => /Ready after .*Logs are in/s.test(start.output());
   await Promise.race([waitFor(isReady, { timeoutMs: startTimeoutMs }), ended]);
   return { ...start, port, adminPort };
-}
-
-function runNpmStart(environment: Record<string, string>) {
-  return run("npm", ["start"], { ...hostEnvironment, ...environment });
-}
-
-/** What `npm start` runs, for a refusal: npm itself would take as long. */
-function runStart(environment: Record<string, string>) {
-  return run(process.execPath, fromSource("scripts/start.ts"), { ...hostEnvironment, ...environment });
 }
 
 function run(file: string, args: string[], env: NodeJS.ProcessEnv) {

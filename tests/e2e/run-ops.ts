@@ -10,7 +10,7 @@ export interface Ran {
 
 /** Runs a command of the built operator's command line, whatever it ends with. */
 export async function runOps(args: string[], environment: Record<string, string>): Promise<Ran> {
-  const program = await bundleProgram(["apps/ops/dist/main.js"], environment);
+  const program = await bundleProgram(["apps/ops/dist/main.js"]);
   const env = { PATH: process.env["PATH"], ...compileCache, ...environment };
   return new Promise((resolve) => {
     execFile(process.execPath, [...program, ...args], { env }, (error, stdout, stderr) =>

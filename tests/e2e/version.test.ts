@@ -1,18 +1,16 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { promisify } from "node:util";
+import { builtApps, compileCache } from "@booking-events/harness/app-process";
+import { bundleProgram } from "@booking-events/harness/bundle-program";
 import { expect, test } from "vitest";
 
-const root = join(import.meta.dirname, "../..");
-const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 
-test.each(["ingest", "worker", "lookup", "webhooks", "ops"])(
-  "%s --version works from any folder, and without settings",
-  async (name) => {
-    const program = join(root, `apps/${name}/dist/main.js`);
-    const printed = await promisify(execFile)(process.execPath, [program, "--version"], { cwd: tmpdir(), env: {} });
-    expect(printed).toEqual({ stdout: `${version}\n`, stderr: "" });
-  },
-);
+test.each(Object.values(builtApps))("%s --version works from any folder, and without settings", async (file) => {
+  const program = await bundleProgram([file]);
+  const options = { cwd: tmpdir(), env: compileCache };
+  const printed = await promisify(execFile)(process.execPath, [...program, "--version"], options);
+  expect(printed).toEqual({ stdout: `${version}\n`, stderr: "" });
+});

@@ -75,7 +75,7 @@ export async function startApp(
 ): Promise<AppProcess> {
   const ports = { PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
   const { PORT, ADMIN_PORT } = { ...ports, ...environment };
-  const started = await bundleProgram(program, environment);
+  const started = await bundleProgram(program);
   const child = spawnApp(started, { ...ports, ...environment }, { wrapper, stdio: ["ignore", stdout, "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
