@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
+import { runOps } from "@booking-events/ops/testing/run-ops";
 import { createPool, insertSubscription, migrate } from "@booking-events/store";
 import { createSigningKey } from "@booking-events/subscribers";
 import { beforeAll, expect, test } from "vitest";
 import { postAccepted } from "./post-event.ts";
-import { runOps } from "./run-ops.ts";
 import { startSubscriber } from "./start-subscriber.ts";
 import { useOwnServices } from "./surroundings.ts";
 
@@ -20,7 +20,8 @@ const passwordOf = (user: string, version = 1) => `${user}'s "pass"\\word ${vers
 function grant(version?: number) {
   const users = version === undefined ? [] : [...processes, "exporter"];
   const passwords = users.map((user) => [`${user.toUpperCase()}_DATABASE_PASSWORD`, passwordOf(user, version)]);
-  return runOps(["migrate", "--grant"], { ...own.environment, ...Object.fromEntries(passwords) });
+  const environment = { ...own.environment, ...Object.fromEntries(passwords) };
+  return runOps(["migrate", "--grant"], { environment });
 }
 
 /** For a process of ours. */
@@ -87,7 +88,8 @@ test("each process connects as its own role only, and events go their whole way"
   await own.start("webhooks", { environment: { ...environmentOf("webhooks"), WEBHOOKS_ALLOW_PRIVATE: "true" } });
   const eventId = await postAccepted(ingest, { secret, reference: "A" });
   await waitFor(async () => {
-    const { stdout } = await runOps(["events", "list", "--json"], { ...own.environment, ...environmentOf("ops") });
+    const environment = { ...own.environment, ...environmentOf("ops") };
+    const { stdout } = await runOps(["events", "list", "--json"], { environment });
     expect(JSON.parse(stdout)).toMatchObject([{ id: eventId, outcome: "created" }]);
   });
   await waitFor(() => expect(subscriber.taken).toMatchObject([{ event: { type: "booking.created", subject: "A" } }]));

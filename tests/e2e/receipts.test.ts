@@ -3,13 +3,13 @@ import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { exchange } from "@booking-events/harness/http-client";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
+import { runOps } from "@booking-events/ops/testing/run-ops";
 import { createProducer } from "@booking-events/queue";
 import type { EventEnvelope } from "@booking-events/schema";
 import { openDigestKey, recordIfErased, writeDeadLetter } from "@booking-events/store";
 import { applyEvents } from "@booking-events/worker/apply/apply-events";
 import { beforeAll, describe, expect, test } from "vitest";
 import { postAccepted } from "./post-event.ts";
-import { runOps } from "./run-ops.ts";
 import { type RunningApp, shareSurroundings } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-receipt-tests-0123456789";
@@ -228,7 +228,7 @@ test("what an event was warned of is in its receipt, each code once, and in what
     ],
     [["events", "show", eventId], []],
   ] as const) {
-    const { stdout } = await runOps([...command, "--json"], shared.environment);
+    const { stdout } = await runOps([...command, "--json"], { environment: shared.environment });
     const shown = path.reduce((value: unknown, key) => Object(value)[key], JSON.parse(stdout));
     expect(shown).toMatchObject({ id: eventId, warnings });
   }

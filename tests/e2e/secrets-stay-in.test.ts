@@ -4,11 +4,11 @@ import { waitFor } from "@booking-events/harness";
 import { exchange, type RawAnswer, type RequestParts } from "@booking-events/harness/http-client";
 import { partner } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
+import { runOps } from "@booking-events/ops/testing/run-ops";
 import { createProducer } from "@booking-events/queue";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findLeaks, type Secrets } from "./find-leaks.ts";
-import { runOps } from "./run-ops.ts";
 import { type RunningApp, runApp, useOwnServices } from "./surroundings.ts";
 
 /**
@@ -324,7 +324,7 @@ describe("outages", () => {
 
 /** Adds what an operator's command prints besides its result. */
 async function ops(...args: string[]): Promise<void> {
-  const { stderr } = await runOps(args, environment);
+  const { stderr } = await runOps(args, { environment });
   expect(stderr).not.toBe("");
   seen.push([`npm run ops -- ${args.join(" ")}`, stderr]);
 }

@@ -4,12 +4,12 @@ import { waitFor } from "@booking-events/harness";
 import { FakeClock } from "@booking-events/harness/fake-clock";
 import { partner } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
+import { runOps } from "@booking-events/ops/testing/run-ops";
 import { findTool } from "@booking-events/scripts/services";
 import { migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { postAccepted, postOnce } from "./post-event.ts";
-import { runOps } from "./run-ops.ts";
 import { emptyTables, type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-clock-tests-0123456789";
@@ -68,7 +68,7 @@ describe.skipIf(faketime === undefined)("a clock that is wrong", { timeout: 60_0
   }
 
   function ops(...args: string[]) {
-    return runOps(args, own.environment);
+    return runOps(args, { environment: own.environment });
   }
 
   async function untilProblem(app: RunningApp, sentence: RegExp): Promise<void> {
@@ -89,8 +89,7 @@ describe.skipIf(faketime === undefined)("a clock that is wrong", { timeout: 60_0
       .rows[0];
 
   test("of PostgreSQL, 440 days ahead, removes nothing, and all processes say which one it is", async () => {
-    const ingest = await own.start("ingest");
-    const worker = await own.start("worker");
+    const [ingest, worker] = await Promise.all([own.running("ingest"), own.running("worker")]);
     await post(ingest, "create", "A", "Canary");
     await waitFor(async () => expect(await readLog()).toEqual({ events: 1, horizon: expect.anything() }));
     const before = await readLog();
@@ -116,8 +115,7 @@ describe.skipIf(faketime === undefined)("a clock that is wrong", { timeout: 60_0
   });
 
   test("of Redis, two hours behind, lets no event and no import in", async () => {
-    const ingest = await own.start("ingest");
-    await own.start("worker");
+    const [ingest] = await Promise.all([own.running("ingest"), own.running("worker")]);
     await post(ingest, "create", "A", "Canary");
     await waitFor(async () => expect(await readNames()).toHaveLength(1));
     await setClock("redis", -2 * hour);
@@ -134,8 +132,7 @@ describe.skipIf(faketime === undefined)("a clock that is wrong", { timeout: 60_0
   });
 
   test("of Redis, by less than what is refused, lets no import win over later events", async () => {
-    const ingest = await own.start("ingest");
-    await own.start("worker");
+    const [ingest] = await Promise.all([own.running("ingest"), own.running("worker")]);
     await setClock("redis", -4 * minute);
     const asOf = new Date(Date.now() - minute);
     const refused = await importBooking(asOf);
@@ -152,7 +149,7 @@ describe.skipIf(faketime === undefined)("a clock that is wrong", { timeout: 60_0
       await clocks.process.set(aheadMs);
       const [wrong, right] = await Promise.all([
         own.start("ingest", { environment: clocks.process.environment, isReady: false }),
-        own.start("ingest"),
+        own.running("ingest"),
       ]);
       const direction = aheadMs > 0 ? "behind" : "ahead of";
       await untilProblem(wrong, new RegExp(`^Redis' clock is 3 days ${direction} this host's\\.`));
@@ -172,7 +169,7 @@ describe.skipIf(faketime === undefined)("a clock that is wrong", { timeout: 60_0
     const ask = async (path: string, init?: RequestInit) => (await fetch(path, init)).status;
     const answersTo = async (given: string) => [
       (await postOnce(ingest, { secret: given, reference: "A" })).status,
-      await ask(`${lookup.url}/booking-event/booking/${given}?reference=A`),
+      await ask(`${lookup.url}/booking-event/booking/${given}?reference=NEVER-SENT`),
     ];
     const answers = async () => ({ valid: await answersTo(secrets.valid), expired: await answersTo(secrets.expired) });
     const right = { valid: [200, 404], expired: [403, 403] };
@@ -194,7 +191,9 @@ describe.skipIf(faketime === undefined)("a clock that is wrong", { timeout: 60_0
   });
 
   test("of a worker makes this one take no events, and removes nothing", async () => {
-    const ingest = await own.start("ingest");
+    // The one whose clock is right would take them.
+    await (await own.running("worker")).stop();
+    const ingest = await own.running("ingest");
     await post(ingest, "create", "A", "Canary");
     await clocks.process.set(3 * day);
     const worker = await own.start("worker", { environment: clocks.process.environment, isReady: false });
