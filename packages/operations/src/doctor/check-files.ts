@@ -59,11 +59,20 @@ function checkEnvironmentFile(environmentFile: string): Check[] {
     name: `Only its owner can read ${environmentFile}`,
     why: "It has passwords of Redis or PostgreSQL.",
   };
-  const mode = statSync(environmentFile, { throwIfNoEntry: false })?.mode;
+  const mode = readMode(environmentFile);
   if (mode === undefined) return [];
   return [
     (mode & anyRightOfOthers) === 0
       ? ok(subject, "nobody else may read it")
       : problem(subject, "others may read it", `chmod 600 ${environmentFile}`),
   ];
+}
+
+/** @returns undefined if there is no such file, or its folder is closed to this user, as in a container */
+function readMode(path: string): number | undefined {
+  try {
+    return statSync(path).mode;
+  } catch {
+    return undefined;
+  }
 }
