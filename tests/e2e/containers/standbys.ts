@@ -97,7 +97,8 @@ async function returnRedis(deployment: Deployment): Promise<void> {
 
 async function loseQuorum(deployment: Deployment): Promise<void> {
   await deployment.compose("stop", "sentinel-1", "sentinel-3");
-  const sentence = /Too few sentinels could replace Redis' primary/;
+  // In lines of 80 characters.
+  const sentence = /Too few sentinels could replace\s+Redis' primary/;
   for (const command of ["status", "doctor"]) await assert.rejects(deployment.ops(command), sentence);
   await deployment.compose("start", "sentinel-1", "sentinel-3");
   await waitFor(async () => assert.doesNotMatch(await deployment.ops("status").catch(String), sentence), {
