@@ -115,7 +115,7 @@ async function losePostgres(deployment: Deployment): Promise<void> {
   await waitFor(
     async () => {
       const states = await deployment.query("select sync_state from pg_stat_replication", "postgres-2");
-      assert.deepEqual(states, ["quorum"]);
+      assert.deepEqual(states, ["sync"]);
     },
     { timeoutMs: 60_000 },
   );
