@@ -12,12 +12,16 @@ export default defineConfig({
       "**/feed-readers.services.test.ts",
       "**/fuzz.services.test.ts",
       "**/run-chaos.services.test.ts",
+      "apps/ingest/src/body/decode-body.test.ts",
+      "packages/schema/{src,scripts}/**/*.test.ts",
+      "tests/chaos/fold-against-oracle.test.ts",
     ],
     // Without bundles, programs start as they are built.
     env: {
       CONVERGENCE_RUNS: "500",
       FEED_RUNS: "200",
       FUZZ_CONNECTIONS: "2000",
+      RANDOM_RUNS: "10",
       CHAOS_SCENARIOS: "all",
       BUNDLES: "",
     },

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { randomRuns } from "@booking-events/harness/random-runs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -107,9 +108,9 @@ describe("the JSON Schema agrees with the validator", () => {
           outcomes[result.success ? "accepted" : expressible.length > 0 ? "refused" : "inexpressible"] += 1;
         },
       ),
-      { numRuns: 10_000 },
+      randomRuns(2_000),
     );
-    for (const count of Object.values(outcomes)) expect(count).toBeGreaterThan(100);
+    for (const count of Object.values(outcomes)) expect(count).toBeGreaterThan(10);
   });
 
   test("on an envelope, whose payload only has to identify a booking", () => {

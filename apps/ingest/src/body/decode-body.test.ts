@@ -1,3 +1,4 @@
+import { randomRuns } from "@booking-events/harness/random-runs";
 import { Refusal } from "@booking-events/http";
 import { ExactNumber, maxJsonValues } from "@booking-events/schema";
 import fc from "fast-check";
@@ -183,9 +184,9 @@ describe("a form", () => {
         expect(json).toBe(JSON.stringify(object));
         if (asForm(Buffer.from(text)).json !== undefined) decodedAsJson += 1;
       }),
-      { numRuns: 3_000 },
+      randomRuns(1_000),
     );
-    expect(decodedAsJson).toBeGreaterThan(50);
+    expect(decodedAsJson).toBeGreaterThan(10);
   });
 
   test("becomes JSON if it is ordinary", () => {

@@ -10,7 +10,7 @@ import { applyEvents } from "./apply-events.ts";
 import { toIncomingEvent } from "./incoming-event.ts";
 
 /** Every night tries more scenarios: see `vitest.nightly.ts`. */
-const numRuns = Number(process.env["CONVERGENCE_RUNS"] ?? 20);
+const numRuns = Number(process.env["CONVERGENCE_RUNS"] ?? 10);
 const options = { duplicateWindowMs: 72 * 3_600_000 };
 const start = Date.UTC(2026, 0, 1);
 

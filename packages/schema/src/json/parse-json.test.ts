@@ -1,3 +1,4 @@
+import { randomRuns } from "@booking-events/harness/random-runs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ExactNumber } from "./exact-number.ts";
@@ -43,7 +44,7 @@ test("every escape in a name is noticed", () => {
     fc.property(name, blank, blank, fc.oneof(plain, escaped), (parts, before, after, value) => {
       expect(mayHaveEscapedName(`{"a":"${value}","${parts.join("")}"${before}:${after}"${value}"}`)).toBe(true);
     }),
-    { numRuns: 1_000 },
+    randomRuns(500),
   );
 });
 
@@ -84,6 +85,6 @@ test("every number that a double would change is noticed, wherever it stands", (
       const text = `${start}${before}${written}${after}${end}`;
       expect(parseJson(text)).toStrictEqual(parseJsonSlowly(text));
     }),
-    { numRuns: 2_000 },
+    randomRuns(500),
   );
 });

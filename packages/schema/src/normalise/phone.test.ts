@@ -1,3 +1,4 @@
+import { randomRuns } from "@booking-events/harness/random-runs";
 import * as fc from "fast-check";
 import metadata from "libphonenumber-js/min/metadata";
 import { describe, expect, test } from "vitest";
@@ -205,9 +206,9 @@ test("the quick check says what the library would", () => {
       expect(phoneCandidates(sent, []).same).toEqual(phoneCandidates(`+${code} ${national}`, []).same);
       if (isTidyNumber(sent)) tidy += 1;
     }),
-    { numRuns: 1_000 },
+    randomRuns(300),
   );
-  expect(tidy).toBeGreaterThan(50);
+  expect(tidy).toBeGreaterThan(10);
 });
 
 test("a number that was read is read again as itself", () => {
@@ -221,7 +222,7 @@ test("a number that was read is read again as itself", () => {
     {
       // Below a zero, Brazil has another prefix: 90 is dialled for a collect call.
       examples: [[{ code: "55", national: "090800000000" }, "GB"]],
-      numRuns: 1_000,
+      ...randomRuns(300),
     },
   );
 });

@@ -1,3 +1,4 @@
+import { randomRuns } from "@booking-events/harness/random-runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { readDate } from "../normalise/date.ts";
@@ -94,7 +95,7 @@ describe("datePattern", () => {
 
         expect(datePattern.test(text)).toBe(isReal);
       }),
-      { numRuns: 5_000 },
+      randomRuns(1_000),
     );
   });
 
@@ -104,7 +105,7 @@ describe("datePattern", () => {
         const day = expect.objectContaining({ day: text.slice(0, 10), hasZone: text.includes("T") });
         expect(readDate(text)).toEqual(day);
       }),
-      { numRuns: 1_000 },
+      randomRuns(500),
     );
   });
 
@@ -116,7 +117,7 @@ describe("datePattern", () => {
 
         expect(new Date(readable).getTime()).not.toBeNaN();
       }),
-      { numRuns: 1_000 },
+      randomRuns(500),
     );
   });
 });
@@ -135,9 +136,9 @@ describe("acceptedDatePattern", () => {
         expect(acceptedDatePattern.test(text)).toBe(read !== undefined || text.trim() === "");
         outcomes[read === undefined ? "refused" : read === "none" ? "none" : "accepted"] += 1;
       }),
-      { numRuns: 5_000 },
+      randomRuns(1_000),
     );
-    for (const count of Object.values(outcomes)) expect(count).toBeGreaterThan(50);
+    for (const count of Object.values(outcomes)) expect(count).toBeGreaterThan(10);
   });
 });
 

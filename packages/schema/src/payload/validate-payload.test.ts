@@ -1,4 +1,5 @@
 import { runInNewContext } from "node:vm";
+import { randomRuns } from "@booking-events/harness/random-runs";
 import fc from "fast-check";
 import * as v from "valibot";
 import { afterEach, describe, expect, test } from "vitest";
@@ -246,7 +247,7 @@ describe("for any payload", () => {
           expect(message).not.toContain("7744221199");
         }
       }),
-      { numRuns: 2_000 },
+      randomRuns(500),
     );
   });
 
@@ -262,7 +263,7 @@ describe("for any payload", () => {
           expect(result.violationList.length).toBeLessThanOrEqual(maxViolations);
         }
       }),
-      { numRuns: 2_000 },
+      randomRuns(500),
     );
   });
 
@@ -278,7 +279,7 @@ describe("for any payload", () => {
 
         expect(again.success && JSON.stringify(again.payload)).toBe(text);
       }),
-      { numRuns: 500 },
+      randomRuns(200),
     );
   });
 
@@ -295,7 +296,7 @@ describe("for any payload", () => {
 
         expect(validatePayload(kind, payload).success).toBe(v.is(schema, payload));
       }),
-      { numRuns: 5_000 },
+      randomRuns(1_000),
     );
   });
 
@@ -312,7 +313,7 @@ describe("for any payload", () => {
 
         expect(v.is(schema, payload)).toBe(validatePayload(kind, payload).success);
       }),
-      { numRuns: 2_000 },
+      randomRuns(500),
     );
   });
 });
