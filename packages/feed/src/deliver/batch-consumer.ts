@@ -208,7 +208,7 @@ export class BatchConsumer implements ActiveConsumer {
     const { name, token } = this;
     const { mode, filter } = this.#options;
     const { bookingId, changeId } = entry;
-    const addressee = { name, token, filter, isLatest: mode === "latest" };
+    const addressee = { name, token, filter, isLatest: mode === "latest", mayWait: false };
     const place = this.#intake.place.lastId;
     const lookedUp = await lookUpDelivery(this.#host, addressee, { bookingId, changeId, isRetry: false, place });
     const { decision, hasLeftFeed, staleAtMs } = lookedUp;

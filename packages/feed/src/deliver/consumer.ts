@@ -159,7 +159,8 @@ export class Consumer implements ActiveConsumer {
   #lookUp({ bookingId, changeId, entry }: Task): Promise<LookedUp> {
     const { name, token } = this;
     const { filter, mode } = this.#options;
-    const addressee: Addressee = { name, token, filter, isLatest: mode === "latest" };
+    const mayWait = this.#turns.running > 1;
+    const addressee: Addressee = { name, token, filter, isLatest: mode === "latest", mayWait };
     const place = this.#intake.place.lastId;
     return lookUpDelivery(this.#host, addressee, { bookingId, changeId, isRetry: entry === undefined, place });
   }

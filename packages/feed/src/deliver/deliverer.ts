@@ -171,7 +171,7 @@ export class Deliverer {
       logger,
       observe,
       read: (work) => this.#read(work),
-      find: (wanted) => this.#finder.find(wanted),
+      find: (wanted, options) => this.#finder.find(wanted, options),
       noteProgress: (consumer, isUrgent) => this.#recorder.note(consumer, isUrgent),
       lookForDue: (consumer) => this.#offers.noteDue(consumer),
       lose: (consumer) => this.#lose(consumer),

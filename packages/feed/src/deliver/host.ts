@@ -18,7 +18,7 @@ export interface Host {
   /** Runs queries. Waits out outages. */
   read: <Result>(work: (client: Queryable) => Promise<Result>) => Promise<Result>;
   /** Reads what is to be handed over, together with what others want. Waits out outages. */
-  find: (wanted: Wanted) => Promise<Found>;
+  find: (wanted: Wanted, options: { mayWait: boolean }) => Promise<Found>;
   /** There is progress to record. `isUrgent`: nothing else is under way, so nothing is gained by waiting for more. */
   noteProgress: (consumer: ActiveConsumer, isUrgent: boolean) => void;
   /** A delivery of the consumer is due that was not noted as progress. */

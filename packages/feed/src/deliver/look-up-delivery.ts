@@ -16,6 +16,8 @@ export interface Addressee {
   token: string;
   filter: DeliveryFilter;
   isLatest: boolean;
+  /** It has other attempts under way: see `Finder`. */
+  mayWait: boolean;
 }
 
 export interface Sought {
@@ -45,11 +47,11 @@ export type Handing = Extract<Decision, { kind: "hand" }>;
  */
 export async function lookUpDelivery(
   { find, read, tables }: Host,
-  { name, token, filter, isLatest }: Addressee,
+  { name, token, filter, isLatest, mayWait }: Addressee,
   { bookingId, changeId, isRetry, place }: Sought,
 ): Promise<LookedUp> {
   const staleAtMs = performance.now() + freshMs;
-  const found = await find({ name, token, bookingId, changeId, isLatest });
+  const found = await find({ name, token, bookingId, changeId, isLatest }, { mayWait });
   const hasLeftFeed = found.change === null;
   if (hasLeftFeed && found.isHeld)
     found.change = await read((client) => readBooking(client, tables, { bookingId, asId: changeId ?? place }));
