@@ -19,7 +19,7 @@ export default defineConfig({
     // Without bundles, programs start as they are built.
     env: {
       CONVERGENCE_RUNS: "500",
-      FEED_RUNS: "200",
+      FEED_RUNS: "100",
       FUZZ_CONNECTIONS: "2000",
       RANDOM_RUNS: "10",
       CHAOS_SCENARIOS: "all",

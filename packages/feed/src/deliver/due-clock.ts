@@ -22,7 +22,7 @@ export class DueClock {
   async wait(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && performance.now() < this.#atMs) {
       this.#waker = new AbortController();
-      const pauseMs = Math.min(this.#atMs - performance.now(), longestTimerMs);
+      const pauseMs = Math.min(Math.max(this.#atMs - performance.now(), 0), longestTimerMs);
       await sleep(pauseMs, undefined, { signal: AbortSignal.any([signal, this.#waker.signal]) }).catch(() => {});
     }
     this.#atMs = Number.POSITIVE_INFINITY;
