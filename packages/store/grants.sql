@@ -45,8 +45,8 @@ grant select (event_id, partner, error_code, resolution, resolved_at, replayed_a
   to booking_events_lookup;
 
 -- ops shows everything, marks dead letters, erases guests, and repairs bookings and their columns.
-grant select on bookings, booking_details, booking_events, booking_changes, dead_letters, feed_position, feed_readers,
-  feed_deliveries, log_retention, schema_migrations to booking_events_ops;
+grant select on bookings, booking_details, booking_history, booking_events, booking_changes, dead_letters,
+  feed_position, feed_readers, feed_deliveries, log_retention, schema_migrations to booking_events_ops;
 grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, envelope, reference, error)
   on dead_letters to booking_events_ops;
 grant insert on bookings, booking_events, booking_changes, dead_letters to booking_events_ops;
@@ -71,8 +71,9 @@ grant select, insert, update, delete on subscriptions to booking_events_ops;
 -- Whoever reads bookings and the feed, and keeps its place there. No role can move another's reader, so give each program
 -- a role of its own: create role arrivals login password '…' in role booking_events_reader; None may delete a reader, or
 -- what it has to deliver: whoever may delete rows of a table may lock all of it, and others could not go on.
-grant select on bookings, booking_details, booking_details_unreadable, booking_events, booking_changes, feed_position,
-  feed_deliveries, feed_handed to booking_events_reader, booking_events_webhooks;
+grant select on bookings, booking_details, booking_details_unreadable, booking_history, booking_events, booking_changes,
+  feed_position, feed_deliveries, feed_handed to booking_events_reader, booking_events_webhooks;
+grant execute on function booking_at to booking_events_ops, booking_events_reader, booking_events_webhooks;
 grant select, insert (name, last_id, snapshot_after), update (last_id, snapshot_after, moved_at, seen_at, active_id,
     active_until, failing_since, breaker_opened_at, probe_at)
   on feed_readers to booking_events_reader, booking_events_webhooks;

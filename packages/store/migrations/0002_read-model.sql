@@ -144,3 +144,96 @@ comment on column booking_details_unreadable.bookings is 'How many active bookin
 comment on column booking_details_unreadable.example_reference is 'The reference of one of them.';
 comment on column booking_details_unreadable.example_reference_kind is
   'Whether it is the reference of a trip or of a consumer.';
+
+-- The history of a booking: what each event has left. The fold has recorded it with the events, so this only looks it up.
+--
+-- The subquery of the events has "offset 0" for the planner. It knows nothing about references, and would rather read
+-- the whole log than look up a booking's events. A content is looked up only if its column is selected.
+create view booking_history as
+select
+  booking.booking_id,
+  booking.partner,
+  booking.reference_kind,
+  booking.reference,
+  event.id as event_id,
+  event.kind,
+  event.outcome,
+  event.sequence,
+  event.received_at,
+  event.processed_at,
+  event.secret_id,
+  event.duplicate_of,
+  event.warnings,
+  event.payload,
+  event.state_after,
+  case when event.state_after is not null then coalesce(event.decided_by, event.id) end as decided_by,
+  case when event.kind = 'delete' or event.state_after is null then event.content_from
+    else coalesce(event.content_from, event.id) end as content_from,
+  case when event.state_after is null then null
+    when event.content_from is null then case when event.kind <> 'delete' then event.payload end
+    else coalesce(
+      (select source.payload from booking_events as source where source.id = event.content_from limit 1),
+      case when booking.content_event_id = event.content_from then booking.payload end
+    )
+  end as payload_after
+from bookings as booking
+cross join lateral (
+  select * from booking_events where booking_events.booking_key = booking.booking_key offset 0
+) as event;
+
+comment on view booking_history is
+  'One row for each event of a booking, with the state after it. Select a booking by partner and reference, or by booking_id: that takes milliseconds, whatever the size of the log. sequence is the order. For questions about many bookings, query booking_events.';
+comment on column booking_history.booking_id is 'bookings.booking_id.';
+comment on column booking_history.partner is 'The id of the partner that sends the booking.';
+comment on column booking_history.reference_kind is 'Whether it is the reference of a trip or of a consumer.';
+comment on column booking_history.reference is 'bookings.reference.';
+comment on column booking_history.event_id is 'booking_events.id.';
+comment on column booking_history.kind is 'create, update or delete.';
+comment on column booking_history.outcome is 'What the event did: see booking_events.outcome.';
+comment on column booking_history.sequence is 'The place in the order of receipt: see booking_events.sequence.';
+comment on column booking_history.received_at is 'When ingest received the event, by its own clock.';
+comment on column booking_history.processed_at is 'When the transaction that applied the event began.';
+comment on column booking_history.secret_id is
+  'The id, in the partners file, of the secret by which the event came. Null: an operator imported or restored it.';
+comment on column booking_history.duplicate_of is 'See booking_events.duplicate_of.';
+comment on column booking_history.warnings is 'See booking_events.warnings.';
+comment on column booking_history.payload is 'What the event sent. Null: it has been removed.';
+comment on column booking_history.state_after is
+  'The booking''s state after the event: active or deleted. Null: the event takes no part in the fold, and the state is that of the row before.';
+comment on column booking_history.decided_by is 'The event that decided state_after: this one or an earlier one.';
+comment on column booking_history.content_from is
+  'An event whose payload is the booking''s content after this event. Null: only deletes had been received, or state_after is null.';
+comment on column booking_history.payload_after is
+  'The booking''s content after the event; of a deleted booking, its last one. Null: there was none, or it has been removed.';
+
+-- Each booking as it was at a time: the last row of its history until then. PostgreSQL puts the query of a function like
+-- this into the one that calls it, so a condition on the partner and the reference finds the booking by its index.
+create function booking_at(at timestamptz) returns setof booking_history
+language sql stable parallel safe
+begin atomic
+  select
+    booking.booking_id, booking.partner, booking.reference_kind, booking.reference, event.id, event.kind, event.outcome,
+    event.sequence, event.received_at, event.processed_at, event.secret_id, event.duplicate_of, event.warnings,
+    event.payload, event.state_after, coalesce(event.decided_by, event.id),
+    case when event.kind = 'delete' then event.content_from else coalesce(event.content_from, event.id) end,
+    case
+      when event.content_from is null then case when event.kind <> 'delete' then event.payload end
+      else coalesce(
+        (select source.payload from booking_events as source where source.id = event.content_from limit 1),
+        case when booking.content_event_id = event.content_from then booking.payload end
+      )
+    end
+  from bookings as booking
+  cross join lateral (
+    select * from booking_events
+    where booking_events.booking_key = booking.booking_key and booking_events.duplicate_of is null
+      and booking_events.state_after is not null
+      and booking_events.sequence <= (extract(epoch from booking_at.at) * 1000000)::bigint
+    order by booking_events.sequence desc, booking_events.id desc
+    limit 1
+  ) as event;
+end;
+revoke execute on function booking_at from public;
+
+comment on function booking_at is
+  'Each booking that had been received by that time, as it was then: the last row of booking_history until that time of receipt. A booking is missing if it came later, or if the log no longer has it from then. Select a booking by partner and reference: select * from booking_at(''2026-11-20 14:00Z'') where partner = ''acme'' and reference = ''TRIP-1''.';
