@@ -6,6 +6,7 @@ import { addDeadLettersCommands } from "./commands/dead-letters.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addEventsCommands } from "./commands/events.ts";
 import { addFeedCommands } from "./commands/feed.ts";
+import { addFindCommand } from "./commands/find.ts";
 import { addGuestsCommands } from "./commands/guests.ts";
 import { addImportCommand } from "./commands/import.ts";
 import { addMaintainCommand } from "./commands/maintain.ts";
@@ -100,6 +101,7 @@ With Compose, ops is deploy/ops. From the sources, it is npm run ops --; in scri
   addStatusCommand(program, context);
   addDoctorCommand(program, context);
   addPartnersCommands(program, context);
+  addFindCommand(program, context);
   addEventsCommands(program, context);
   addBookingsCommands(program, context);
   addDeadLettersCommands(program, context);

@@ -49,6 +49,7 @@ export {
   requireLetters,
 } from "./feed/reader-letters.ts";
 export { listReaders, maxReaders, removeReader, resetReader } from "./feed/readers.ts";
+export { type Found, type FoundByText, findText } from "./find/find-text.ts";
 export {
   type Counts,
   type Erased,

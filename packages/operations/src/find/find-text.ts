@@ -1,0 +1,146 @@
+import { describeError } from "@booking-events/runtime";
+import { type GuestSearch, toGuestSearch } from "@booking-events/store";
+import type { Context } from "../context.ts";
+import { findEvent } from "../events/find-events.ts";
+import { type Findings, findGuestEverywhere } from "../guests/erase-guest.ts";
+import { findGuest, type StoredFindings } from "../guests/find-guest.ts";
+import { isUuid } from "../is-uuid.ts";
+import { OperationFailure } from "../operation-failure.ts";
+import { findRefusals } from "../partners/find-refusals.ts";
+import { knowsRedis } from "../services/queue.ts";
+
+/** Something that a text leads to. It holds no value but references, which the operator has asked by or has ids for. */
+export interface Found {
+  what: "booking" | "event" | "dead letter" | "event in the queue" | "refused request";
+  /** How it was found: `reference`, `event id`, `request id`, `email` or `phone`. */
+  by: GuestSearch["by"] | "event id" | "request id";
+  /** `near`: a similar contact, which may be another guest's. */
+  closeness: "exact" | "near";
+  partner: string | null;
+  referenceKind: string | null;
+  reference: string | null;
+  eventId: string | null;
+  /** A booking's state, an event's outcome, or why a request was refused. */
+  state: string | null;
+}
+
+export interface FoundByText {
+  found: Found[];
+  /** There may be more. */
+  isCut: boolean;
+  looked: string[];
+  /** What could not be looked at, and why. */
+  unseen: string[];
+}
+
+const maxFound = 200;
+const refusalsKeptMs = 7 * 24 * 60 * 60 * 1_000;
+/** A number of fewer digits is a reference, and no phone number. */
+const minPhoneDigits = 7;
+
+/** Finds what a text leads to: a reference, an id of an event or a request, an e-mail address or a phone number. */
+export async function findText(context: Context, text: string): Promise<FoundByText> {
+  const result: FoundByText = { found: [], isCut: false, looked: [], unseen: [] };
+  const id = text.trim().toLowerCase();
+  if (isUuid(id)) await findId(context, id, result);
+  for (const search of searchesFor(text)) await findSearched(context, search, result);
+  result.isCut = result.found.length > maxFound;
+  result.found.splice(maxFound);
+  return result;
+}
+
+/** Any text may be a reference. */
+function searchesFor(text: string): GuestSearch[] {
+  const digits = text.replaceAll(/\D/g, "").length;
+  const isPhone = digits >= minPhoneDigits && /^[\s\d+().\-/]+$/.test(text);
+  const kinds = ["reference", ...(text.includes("@") ? ["email"] : []), ...(isPhone ? ["phone"] : [])] as const;
+  return kinds.flatMap((by) => toGuestSearch(by as GuestSearch["by"], text, undefined) ?? []);
+}
+
+async function findId(context: Context, id: string, { found, looked, unseen }: FoundByText): Promise<void> {
+  const { event, deadLetter } = await findEvent(context, id);
+  looked.push("log and dead letters, by event id");
+  if (event !== undefined) {
+    const { partner, referenceKind, reference, outcome } = event;
+    const what = { what: "event", by: "event id", closeness: "exact" } as const;
+    found.push({ ...what, partner, referenceKind, reference, eventId: id, state: outcome });
+  }
+  if (deadLetter !== undefined) {
+    const { partner, referenceKind, reference, resolution, errorCode } = deadLetter;
+    const what = { what: "dead letter", by: "event id", closeness: "exact" } as const;
+    found.push({ ...what, partner, referenceKind, reference, eventId: id, state: resolution ?? errorCode });
+  }
+  if (!knowsRedis(context.environment)) {
+    unseen.push("refused requests: REDIS_URL is not set");
+    return;
+  }
+  const since = new Date(context.now().getTime() - refusalsKeptMs);
+  const refusals = await orUnseen("refused requests", unseen, () =>
+    findRefusals(context, { partner: undefined, since }),
+  );
+  if (refusals === undefined) return;
+  looked.push("refused requests of seven days, by request id");
+  for (const { requestId, partner, code } of refusals)
+    if (requestId === id)
+      found.push({
+        ...{ what: "refused request", by: "request id", closeness: "exact", referenceKind: null, reference: null },
+        partner,
+        eventId: null,
+        state: code,
+      });
+}
+
+async function findSearched(context: Context, search: GuestSearch, result: FoundByText): Promise<void> {
+  const { looked, unseen } = result;
+  looked.push(`bookings, log and dead letters of all partners, by ${search.by}`);
+  if (knowsRedis(context.environment)) {
+    const everywhere = await orUnseen("queue", unseen, () => findGuestEverywhere(context, search));
+    if (everywhere !== undefined) {
+      looked.push(`queue, by ${search.by}`);
+      addFindings(result, search, "exact", everywhere.exact);
+      addFindings(result, search, "near", everywhere.near);
+      return;
+    }
+  } else unseen.push("queue: REDIS_URL is not set");
+  const stored = await findGuest(context, search);
+  addFindings(result, search, "exact", stored.exact);
+  addFindings(result, search, "near", stored.near);
+}
+
+function addFindings(
+  { found }: FoundByText,
+  { by }: GuestSearch,
+  closeness: Found["closeness"],
+  { bookings, letters, queued = [] }: StoredFindings & Partial<Pick<Findings, "queued">>,
+): void {
+  const nothing = { partner: null, referenceKind: null, reference: null };
+  for (const { partner, referenceKind, reference, state } of bookings)
+    found.push({ what: "booking", by, closeness, partner, referenceKind, reference, eventId: null, state });
+  for (const { eventId, booking } of letters) {
+    const { partner, referenceKind, reference } = booking ?? nothing;
+    found.push({ what: "dead letter", by, closeness, partner, referenceKind, reference, eventId, state: "dead" });
+  }
+  for (const { jobId, match } of queued) {
+    const { partner, referenceKind, reference } = match.isReadable ? match.booking : nothing;
+    found.push({
+      ...{ what: "event in the queue", by, closeness, partner, referenceKind, reference },
+      eventId: jobId,
+      state: "in the queue",
+    });
+  }
+}
+
+/** What Redis does not tell must not hide what PostgreSQL does. */
+async function orUnseen<Result>(
+  place: string,
+  unseen: string[],
+  look: () => Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await look();
+  } catch (error) {
+    const why = error instanceof OperationFailure ? error.message : (describeError(error).code ?? "unexpected error");
+    unseen.push(`${place}: ${why}`);
+    return undefined;
+  }
+}
