@@ -22,6 +22,7 @@ export type { PostOutcome } from "@booking-events/subscribers";
 export { keysOf } from "./bookings/booking-keys.ts";
 export { describeTrip, pickTrip } from "./bookings/describe-trip.ts";
 export { findStory, type Story } from "./bookings/find-story.ts";
+export { findStuck, type StuckEvent, type StuckEvents } from "./bookings/find-stuck.ts";
 export { renormaliseBookings } from "./bookings/renormalise-bookings.ts";
 export type { Repair } from "./bookings/repair-booking.ts";
 export { repairBookings } from "./bookings/repair-bookings.ts";
@@ -82,6 +83,9 @@ export { type ListedPartner, type ListedSecret, listPartners } from "./partners/
 export { recordRevoked } from "./partners/record-revoked.ts";
 export { attachDatabase, pauseQueue, readFedDatabase } from "./queue/change-queue.ts";
 export { retryEventsNow } from "./queue/retry-events-now.ts";
+export type { PlannedBooking, Reason } from "./restore/plan-restore.ts";
+export { type Restored, type RestoreRequest, restoreBookings } from "./restore/restore-bookings.ts";
+export type { RestoreResults } from "./restore/restore-run.ts";
 export {
   type DatabaseSettings,
   describeDatabaseError,

@@ -12,8 +12,8 @@ export type { BookingToErase } from "./guests/booking-to-erase.ts";
 export { type DigestKey, DigestKeyError, openDigestKey, readDigestKey } from "./guests/digest-key.ts";
 export { eraseBooking } from "./guests/erase-booking.ts";
 export { eraseDeadLetters, recordErasedLetter } from "./guests/erase-dead-letters.ts";
-export { findErased, recordErased, recordIfErased, toErasedEntry } from "./guests/erased-bookings.ts";
-export { beginErasure, countErasedJob, type ErasedCounts, removeGuestSamples } from "./guests/erasures.ts";
+export { eraseIdentity, findErased, recordErased, recordIfErased, toErasedEntry } from "./guests/erased-bookings.ts";
+export { beginErasure, countErasedJob, type ErasedCounts, findErasure, removeGuestSamples } from "./guests/erasures.ts";
 export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLetter } from "./guests/find-guests.ts";
 export {
   boundGuestHashes,
@@ -26,9 +26,12 @@ export {
   matchEnvelope,
   toGuestSearch,
 } from "./guests/guest-search.ts";
+export { findBookingAt } from "./look/booking-at.ts";
 export { type BookingDetails, findBookings } from "./look/booking-details.ts";
+export { type ChangedFields, findChangedFields } from "./look/changed-fields.ts";
 export { type DatabaseExamination, examineDatabase } from "./look/examine-database.ts";
 export { findMisjudgedKeys, type MisjudgedKey } from "./look/find-misjudged-keys.ts";
+export { findRestorable, findTouching, type RestorableBooking } from "./look/find-restorable.ts";
 export { findWrongPayloads } from "./look/find-wrong-payloads.ts";
 export { type FollowPosition, findFollowPosition, findNewEvents, followWindowMs } from "./look/follow-events.ts";
 export { type EventDetails, type EventFilter, findEvent, listBookingEvents, listEvents } from "./look/list-events.ts";

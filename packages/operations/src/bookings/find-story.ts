@@ -2,7 +2,11 @@ import { type ReferenceKind, referenceKindOf } from "@booking-events/schema";
 import {
   type BookingDetails,
   type DeadLetter,
+  eraseIdentity,
+  findBookingAt,
   findBookings,
+  findChangedFields,
+  findErasure,
   listBookingEvents,
   listDeadLetters,
   type Queryable,
@@ -10,6 +14,7 @@ import {
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase } from "../services/database.ts";
+import { readKey } from "../services/digest-key.ts";
 import { keysOf } from "./booking-keys.ts";
 import { type QueueView, searchQueue } from "./search-queue.ts";
 import { type StoryEvent, tellStory } from "./tell-story.ts";
@@ -26,6 +31,10 @@ interface StoryOptions {
   limit: number;
   /** The id of an event: only applied events before it. */
   before?: string | undefined;
+  /** The booking as it was at this time of receipt. Undefined: now. */
+  at?: Date | undefined;
+  /** Also finds the values of the fields that events have changed. They may be personal data. */
+  withValues?: boolean;
 }
 
 export interface Story {
@@ -34,6 +43,8 @@ export interface Story {
   referenceKind: ReferenceKind | null;
   /** Undefined: no event of the booking has been applied. */
   booking: BookingDetails | undefined;
+  /** The booking was erased, and all that is left of it are its events, without content. */
+  erased: { at: Date; by: string | null } | null;
   events: StoryEvent[];
   earlier: number;
   queue: QueueView | undefined;
@@ -44,20 +55,19 @@ export async function findStory(context: Context, options: StoryOptions): Promis
   const { partner, reference, referenceKind: wantedKind } = options;
   const wanted = { partner, reference, referenceKind: wantedKind };
   // Earlier events than the newest ones have been applied long ago.
-  const isFirstPage = options.before === undefined;
+  const isFirstPage = options.before === undefined && options.at === undefined;
   const queue = isFirstPage ? await searchQueue(context, wanted) : undefined;
-  const { booking, log, letters } = await readDatabase(context, (client) => readStory(client, wanted, options));
+  const read = (keys: Buffer[]) => readDatabase(context, (client) => readStory(client, { ...wanted, keys }, options));
+  let found = await read(keysOf(partner, reference, wantedKind));
+  if (!found.isStored) found = await read(await erasedKeysOf(context, keysOf(partner, reference, wantedKind)));
+  const { booking, erased, log, letters } = found;
   const queued = queue?.events ?? [];
-  const kinds = new Set([
-    booking?.referenceKind,
-    ...queued.map(kindOf),
-    ...letters.map((letter) => letter.referenceKind),
-  ]);
+  const kinds = new Set([found.referenceKind, ...queued.map(kindOf), ...letters.map((letter) => letter.referenceKind)]);
   const [referenceKind = null, another] = [...kinds].filter((kind) => kind !== undefined && kind !== null);
   if (another !== undefined) throw ambiguous(partner, reference);
-  const events = tellStory({ applied: log.events, queued, letters: isFirstPage ? letters : [] });
-  if (booking === undefined && events.length === 0) throw unknownBooking(partner, reference, queue);
-  return { partner, reference, referenceKind, booking, events, earlier: log.earlier, queue };
+  const events = tellStory({ applied: log.events, changes: log.changes, queued, letters: isFirstPage ? letters : [] });
+  if (!found.isStored && events.length === 0) throw unknownBooking(partner, reference, queue);
+  return { partner, reference, referenceKind, booking, erased, events, earlier: log.earlier, queue };
 }
 
 function kindOf({ envelope }: QueueView["events"][number]): ReferenceKind | null {
@@ -70,18 +80,40 @@ interface Wanted {
   referenceKind: ReferenceKind | undefined;
 }
 
+/** @returns the keys under which the bookings are, once they are erased; none if the key of digests is not known */
+async function erasedKeysOf(context: Context, plainKeys: Buffer[]): Promise<Buffer[]> {
+  try {
+    const key = await readDatabase(context, (client) => readKey(context, client));
+    return plainKeys.map((plain) => eraseIdentity(key, plain).bookingKey);
+  } catch (error) {
+    if (!(error instanceof OperationFailure)) throw error;
+    context.notify(`Whether the booking was erased is not known. ${error.message}`);
+    return [];
+  }
+}
+
 async function readStory(
   client: Queryable,
-  { partner, reference, referenceKind }: Wanted,
-  { limit, before }: StoryOptions,
+  { partner, reference, referenceKind, keys }: Wanted & { keys: Buffer[] },
+  { limit, before, at, withValues = false }: StoryOptions,
 ) {
-  const [found, another] = await findBookings(client, keysOf(partner, reference, referenceKind));
+  const [found, another] = await findBookings(client, keys);
   if (another !== undefined) throw ambiguous(partner, reference);
   const filter = { partner, reference, includeResolved: true, limit: maxLetters };
   const letters = (await listDeadLetters(client, filter)).filter(isOfKind(referenceKind));
-  if (found === undefined) return { booking: undefined, log: { events: [], earlier: 0 }, letters };
-  const { bookingKey, ...booking } = found;
-  return { booking, log: await listBookingEvents(client, bookingKey, { limit, before }), letters };
+  const none = { isStored: false, booking: undefined, erased: null, referenceKind: undefined };
+  if (found === undefined) return { ...none, log: { events: [], earlier: 0, changes: new Map() }, letters };
+  const { bookingKey, erasedAt, ...booking } = found;
+  const { events, earlier } = await listBookingEvents(client, bookingKey, { limit, before, until: at });
+  const changes = await findChangedFields(client, bookingKey, { ids: events.map(({ id }) => id), withValues });
+  return {
+    isStored: true,
+    booking: at === undefined ? booking : await findBookingAt(client, bookingKey, at),
+    erased: erasedAt === null ? null : { at: erasedAt, by: (await findErasure(client, bookingKey))?.by ?? null },
+    referenceKind: booking.referenceKind,
+    log: { events, earlier, changes },
+    letters,
+  };
 }
 
 function isOfKind(wanted: ReferenceKind | undefined): (letter: DeadLetter) => boolean {

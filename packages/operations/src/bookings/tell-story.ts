@@ -1,6 +1,6 @@
 import { maxAttempts, type QueuedEvent } from "@booking-events/queue";
 import type { ReferenceKind } from "@booking-events/schema";
-import type { DeadLetter, EventDetails } from "@booking-events/store";
+import type { ChangedFields, DeadLetter, EventDetails } from "@booking-events/store";
 import { isInQueue } from "../dead-letters/find-letters.ts";
 import { toSeconds } from "../describe.ts";
 
@@ -18,21 +18,26 @@ export interface StoryEvent {
   why: string;
   /** For an event in the log. */
   applied: EventDetails | null;
+  /** What it has changed in the booking's content. Null: it is not in the log. */
+  changed: ChangedFields | null;
 }
 
 interface Found {
   applied: EventDetails[];
+  /** By the ids of applied events. */
+  changes: ReadonlyMap<string, ChangedFields>;
   queued: QueuedEvent[];
   letters: DeadLetter[];
 }
 
 /** Puts the events in the order in which they count. Those without a known place are last. */
-export function tellStory({ applied, queued, letters }: Found): StoryEvent[] {
+export function tellStory({ applied, changes, queued, letters }: Found): StoryEvent[] {
   const letterOf = new Map(letters.map((letter) => [letter.eventId, letter]));
   const story = new Map<string, StoryEvent>();
   for (const letter of letters) story.set(letter.eventId, tellDeadLetter(letter));
   for (const event of queued) story.set(event.eventId, tellQueued(event, letterOf.get(event.eventId)));
-  for (const event of applied) story.set(event.id, tellApplied(event, letterOf.get(event.id)));
+  for (const event of applied)
+    story.set(event.id, { ...tellApplied(event, letterOf.get(event.id)), changed: changes.get(event.id) ?? null });
   return [...story.values()].sort(compareByPlace);
 }
 
@@ -41,7 +46,7 @@ function compareByPlace(one: StoryEvent, other: StoryEvent): number {
   return difference || (one.id < other.id ? -1 : 1);
 }
 
-function tellApplied(event: EventDetails, letter: DeadLetter | undefined): StoryEvent {
+function tellApplied(event: EventDetails, letter: DeadLetter | undefined): Omit<StoryEvent, "changed"> {
   const { id, kind, referenceKind, sequence, receivedAt } = event;
   const before = letter === undefined ? "" : ` It had been a dead letter (${letter.errorCode}).`;
   return {
@@ -52,8 +57,13 @@ function tellApplied(event: EventDetails, letter: DeadLetter | undefined): Story
     receivedAt,
     status: "applied",
     applied: event,
-    why: explainOutcome(event) + before,
+    why: explainOutcome(event) + before + explainOrigin(event),
   };
+}
+
+/** Only an operator queues events without a secret. */
+function explainOrigin({ secretId, idempotencyKey }: EventDetails): string {
+  return secretId === null && idempotencyKey?.startsWith("restore-") ? " An operator restored the booking." : "";
 }
 
 function explainOutcome({ kind, outcome, duplicateOf }: EventDetails): string {
@@ -95,6 +105,7 @@ function tellQueued(event: QueuedEvent, letter: DeadLetter | undefined): StoryEv
     status: state,
     why: why.join(" "),
     applied: null,
+    changed: null,
   };
 }
 
@@ -122,6 +133,7 @@ function tellDeadLetter(letter: DeadLetter): StoryEvent {
     sequence,
     status: "dead",
     applied: null,
+    changed: null,
     receivedAt: sequence === null ? null : new Date(Math.floor(sequence / 1_000)),
     why: `${failed} ${explainLetter(letter)}`.trimEnd() + (resolution === null ? "" : ` Closed: ${resolution}.`),
   };

@@ -1,29 +1,12 @@
-import { bookingReferenceOf, type EventEnvelope, type EventKind, parseEnvelopeText } from "@booking-events/schema";
+import { bookingReferenceOf } from "@booking-events/schema";
 import type { Redis } from "ioredis";
 import { subjectOf } from "../events/event-subject.ts";
-import { queueKeys, replayJobName } from "../events/queue-name.ts";
+import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 import { withConnection } from "../redis/with-connection.ts";
 import { findShardCount, type ShardedQueue } from "../shards/for-each-shard.ts";
 import { locateShard, shardsOf } from "../shards/shards.ts";
-
-export interface QueuedEvent {
-  eventId: string;
-  /** The kind, or null if an operator put the event back. */
-  kind: EventKind | null;
-  /**
-   * `waiting`: for a worker. `delayed`: for its next attempt. `held`: by a worker. `given-up`: for a worker that tries
-   * it alone.
-   */
-  state: "waiting" | "delayed" | "held" | "given-up";
-  /** Null if this release can't read it. */
-  envelope: EventEnvelope | null;
-  failedAttempts: number;
-  /** Why the last attempt failed: a code and a sentence that holds nothing of the event. */
-  lastFailure: string | null;
-  nextAttemptAt: Date | null;
-  heldSince: Date | null;
-}
+import { type List, lists, type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
 
 export interface QueueSearch {
   events: QueuedEvent[];
@@ -38,8 +21,6 @@ const defaultMaxLooked = 1_000_000;
 const maxFound = 1_000;
 /** Small enough that others wait for Redis about a millisecond. */
 const pageSize = 1_000;
-/** BullMQ keeps the time of the next attempt in the upper bits of the score. */
-const delayedScoreUnit = 0x1000;
 
 /**
  * Finds the events of a booking in the shards of the queue that may have them, at most 11. Redis has no index for that, so this looks at the subject of each event.
@@ -72,16 +53,6 @@ interface Wanted {
   reference: string;
   maxLooked: number;
 }
-
-/** In the order in which events move, as far as possible. */
-const lists = [
-  { name: "delayed", state: "delayed", isSorted: true },
-  { name: "prioritized", state: "waiting", isSorted: true },
-  { name: "wait", state: "waiting", isSorted: false },
-  { name: "active", state: "held", isSorted: false },
-  { name: "failed", state: "given-up", isSorted: true },
-] as const;
-type List = (typeof lists)[number];
 
 async function search(redis: Redis, wanted: Wanted): Promise<QueueSearch> {
   const queueKey = queueKeys(wanted.prefix);
@@ -130,44 +101,21 @@ return found
 
 async function readPage(
   redis: Redis,
-  { name, state, isSorted }: List,
+  list: List,
   { from, size }: { from: number; size: number },
   { prefix, partner, reference }: Wanted,
 ): Promise<{ size: number; events: QueuedEvent[] }> {
+  const { name, isSorted } = list;
   const queueKey = queueKeys(prefix);
   const wanted = subjectOf(partner, reference);
   const args = [isSorted ? 1 : 0, from, from + size - 1, queueKey(""), wanted];
   const [read, ...pairs] = await runScript<[number, ...string[]]>(redis, lookScript, [queueKey(name)], args);
   const ids = pairs.filter((_, index) => index % 2 === 0);
-  const fields = ["name", "data", "atm", "failedReason", "processedOn"];
-  const jobs = await readFields(redis, ids.map(queueKey), fields);
-  const events = ids.flatMap((eventId, index) => {
-    const [job = null, data = null, failedAttempts, lastFailure = null, processedOn = null] = jobs[index] ?? [];
-    // The event has been applied meanwhile.
-    if (data === null) return [];
-    const parsed = parseEnvelopeText(data);
-    const envelope = parsed.success ? parsed.envelope : null;
-    // Two bookings may share a subject by chance.
-    if (envelope !== null && bookingReferenceOf(envelope.payload) !== reference) return [];
-    return {
-      eventId,
-      kind: envelope?.kind ?? (job === replayJobName ? null : (job as EventKind)),
-      state,
-      envelope,
-      failedAttempts: Number(failedAttempts ?? 0),
-      lastFailure,
-      nextAttemptAt: state === "delayed" ? new Date(Math.floor(Number(pairs[2 * index + 1]) / delayedScoreUnit)) : null,
-      heldSince: state === "held" && processedOn !== null ? new Date(Number(processedOn)) : null,
-    };
-  });
-  return { size: read, events };
-}
-
-/** @returns the fields of each job, in the same order. Another program may have put anything in the place of a job */
-async function readFields(redis: Redis, keys: string[], fields: string[]): Promise<(string | null)[][]> {
-  if (keys.length === 0) return [];
-  const pipeline = redis.pipeline();
-  for (const key of keys) pipeline.hmget(key, ...fields);
-  const answers = (await pipeline.exec()) ?? [];
-  return answers.map(([error, values]) => (error === null ? (values as (string | null)[]) : []));
+  const found = ids.map((id, index) => ({ id, score: pairs[2 * index + 1] ?? "0" }));
+  const events = await readQueuedEvents(redis, prefix, list, found);
+  // Two bookings may share a subject by chance.
+  const ofBooking = events.filter(
+    ({ envelope }) => envelope === null || bookingReferenceOf(envelope.payload) === reference,
+  );
+  return { size: read, events: ofBooking };
 }

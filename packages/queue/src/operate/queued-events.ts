@@ -62,6 +62,22 @@ export async function openQueuedEvents(queue: ShardedQueue) {
     async *read() {
       for (const shard of shards) yield* shard.read();
     },
+    /**
+     * Finds the bookings of a partner that have events in the queue: their subjects. An event that was in the queue when
+     * this began, and leaves it meanwhile, may be missed.
+     *
+     * @param limit of the subjects, for memory
+     * @returns null: there are more
+     */
+    async findSubjects(partner: string, limit: number): Promise<Set<string> | null> {
+      const subjects = new Set<string>();
+      for (const shard of shards)
+        for await (const found of shard.readSubjects()) {
+          for (const subject of found) if (subject.startsWith(`${partner} `)) subjects.add(subject);
+          if (subjects.size > limit) return null;
+        }
+      return subjects;
+    },
     /** @returns false if a worker holds the event at the moment, or if it has left the queue */
     takeOut: async ({ shard, jobId }: Pick<QueuedJob, "shard" | "jobId">) =>
       (await shards[shard]?.takeOut(jobId)) ?? false,
@@ -102,18 +118,28 @@ function openShard(location: QueueLocation, shard: number) {
     });
   }
 
+  async function* scanJobIds(): AsyncGenerator<string[]> {
+    const pattern = `${escapePattern(queueKey(""))}*`;
+    for (let cursor = "0"; ; ) {
+      const [next, keys] = await redis.scan(cursor, "MATCH", pattern, "COUNT", keysPerScan, "TYPE", "hash");
+      yield keys.map((key) => key.slice(queueKey("").length)).filter((id) => !id.includes(":"));
+      if (next === "0") return;
+      cursor = next;
+    }
+  }
+
   return {
     /** Identifies the process of Redis, because several shards may be on one. */
     readRunId: async () => parseInfo(await redis.info("server")).get("run_id") ?? "",
     async *read() {
-      const pattern = `${escapePattern(queueKey(""))}*`;
-      for (let cursor = "0"; ; ) {
-        const [next, keys] = await redis.scan(cursor, "MATCH", pattern, "COUNT", keysPerScan, "TYPE", "hash");
-        const jobIds = keys.map((key) => key.slice(queueKey("").length)).filter((id) => !id.includes(":"));
+      for await (const jobIds of scanJobIds())
         for (let first = 0; first < jobIds.length; first += eventsPerRead)
           yield readEvents(jobIds.slice(first, first + eventsPerRead));
-        if (next === "0") return;
-        cursor = next;
+    },
+    async *readSubjects() {
+      for await (const jobIds of scanJobIds()) {
+        const subjects = await Promise.all(jobIds.map((jobId) => redis.hget(queueKey(jobId), "subject")));
+        yield subjects.filter((subject) => subject !== null);
       }
     },
     async takeOut(jobId: string) {

@@ -41,3 +41,14 @@ export async function countErased(client: Queryable, erasureId: string, counts: 
 export async function countErasedJob(client: Queryable, erasureId: string): Promise<void> {
   await client.query("update erasures set jobs = jobs + 1 where id = $1", [erasureId]);
 }
+
+/** Finds the erasure that has erased a booking: the last one that had begun by then. */
+export async function findErasure(client: Queryable, bookingKey: Buffer): Promise<{ by: string } | undefined> {
+  const { rows } = await client.query<{ by: string }>(
+    `select erased_by as by from erasures
+     where erased_at <= (select erased_at from bookings where booking_key = $1)
+     order by erased_at desc limit 1`,
+    [bookingKey],
+  );
+  return rows[0];
+}

@@ -10,13 +10,13 @@ export interface BookingDetails
   contentRemovedAt: Date | null;
 }
 
-type Found = BookingDetails & { bookingKey: Buffer };
+type Found = BookingDetails & { bookingKey: Buffer; erasedAt: Date | null };
 
 export async function findBookings(client: Queryable, bookingKeys: Buffer[]): Promise<Found[]> {
   const { rows } = await client.query<Found>(
     `select booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state, sequence, payload,
        created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt",
-       content_removed_at as "contentRemovedAt"
+       content_removed_at as "contentRemovedAt", erased_at as "erasedAt"
      from bookings
      where booking_key = any($1)`,
     [bookingKeys],

@@ -86,11 +86,12 @@ export async function findEvent(
  * no more events than it returns, however many the booking has. Only the count reads all of them.
  *
  * @param range.before the id of an event; only events before it in the booking's log are listed
+ * @param range.until only events that were received until then
  */
 export async function listBookingEvents(
   client: Queryable,
   bookingKey: Buffer,
-  range: { limit: number; before?: string | undefined },
+  range: { limit: number; before?: string | undefined; until?: Date | undefined },
 ): Promise<{ events: EventDetails[]; earlier: number }> {
   const { rows } = await client.query<EventDetails>(
     `select event.*
@@ -100,12 +101,13 @@ export async function listBookingEvents(
        from booking_events
        where booking_key = $1 and (duplicate_of is null) = log.counts
          and ($3::uuid is null or (sequence, id) < (select sequence, id from booking_events where id = $3))
+         and ($4::bigint is null or sequence <= $4)
        order by sequence desc, id desc
        limit $2
      ) as event
      order by sequence desc, id desc
      limit $2`,
-    [bookingKey, range.limit, range.before ?? null],
+    [bookingKey, range.limit, range.before ?? null, range.until === undefined ? null : range.until.getTime() * 1_000],
   );
   const events = rows.toReversed();
   const [oldest] = events;

@@ -101,6 +101,8 @@ export interface DeadLetterFilter {
   eventIds?: string[] | undefined;
   partner?: string | undefined;
   reference?: string | undefined;
+  /** Of one of these. */
+  references?: string[] | undefined;
   errorCode?: string | undefined;
   /** Closed letters too. */
   includeResolved?: boolean;
@@ -115,6 +117,7 @@ export async function listDeadLetters(client: Queryable, filter: DeadLetterFilte
      where ($1::text is null or partner = $1) and ($2::text is null or error_code = $2)
        and ($3 or resolved_at is null) and ($4::uuid[] is null or event_id = any($4))
        and ($6::text is null or reference = $6)
+       and ($7::text[] is null or reference = any($7))
      order by failed_at, event_id
      limit $5`,
     [
@@ -124,6 +127,7 @@ export async function listDeadLetters(client: Queryable, filter: DeadLetterFilte
       filter.eventIds ?? null,
       filter.limit ?? null,
       filter.reference ?? null,
+      filter.references ?? null,
     ],
   );
   return rows;

@@ -135,6 +135,26 @@ test("one list tells where each event of a booking is, in order, and why", async
     [eventId(4), "held", null, expect.stringMatching(/^A worker has had it since \S+Z\.$/)],
     [eventId(5), "waiting", null, "It waits for a worker."],
   ]);
+  const { stdout: stuck } = await runOps(["bookings", "stuck", "--partner", "acme", "--json"], { environment });
+  const { events: listed, total } = JSON.parse(stuck);
+  expect([total, listed.map(({ id, reference, status }: Record<string, string>) => [id, reference, status])]).toEqual([
+    4,
+    [
+      [eventId(1), "TRIP-1", "dead"],
+      [eventId(3), "TRIP-1", "delayed"],
+      [eventId(4), "TRIP-1", "held"],
+      [eventId(5), "TRIP-1", "waiting"],
+      [eventId(6), "TRIP-2", "held"],
+    ],
+  ]);
+  expect(listed[1]).toMatchObject({ partner: "acme", failedAttempts: 1, nextAttemptAt: expect.stringMatching(/Z$/) });
+  expect(listed[1].why).toMatch(/^Attempt 2 of 15 is at .* The last attempt failed: 23514: /);
+  const limited = await runOps(["bookings", "stuck", "--limit", "2"], { environment });
+  expect(limited.stdout).toContain(eventId(3));
+  expect(limited.stdout).not.toContain(eventId(4));
+  const ofOther = await runOps(["bookings", "stuck", "--partner", "acm"], { environment });
+  expect(ofOther.stdout).toBe("No event waits, and there are no open dead letters.\n");
+
   const { stdout } = await show();
   expect(stdout).toContain("3 found among 4 events");
   const narrow = await runOps(["bookings", "show", "acme", "TRIP-1"], { environment, columns: 80 });

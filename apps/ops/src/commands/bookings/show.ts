@@ -8,13 +8,14 @@ import {
   type StoryEvent,
   toSeconds,
 } from "@booking-events/operations";
-import type { ReferenceKind } from "@booking-events/schema";
-
+import { parseJson, type ReferenceKind } from "@booking-events/schema";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { parseEventId, parseLimitUpTo, parseReference } from "../../terminal/arguments.ts";
+import { parsePast } from "../../terminal/duration.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printFields, printHeading, printJson, printLine, printTable } from "../../terminal/print.ts";
+import { printable } from "../../terminal/printable.ts";
 import { describeReference, referenceKindOption } from "./reference-kind.ts";
 
 const defaultEventLimit = 50;
@@ -26,11 +27,17 @@ export function addShowCommand(bookings: Command, context: Context): void {
     .summary("show one booking and its events")
     .description(
       "Show a booking's state, its trip, and its newest events in the order that decides the state: those that were " +
-        "applied, those that wait in the queue and those that could not be applied, and why each did what it did. The " +
-        "rest of the booking may be personal data of guests, and is shown only with --payload.",
+        "applied, those that wait in the queue and those that could not be applied, why each did what it did, and which " +
+        "fields it changed. Values may be personal data of guests, and are shown only with --payload.",
     )
     .argument("<partner>", "the partner's id")
     .argument("<reference>", "the partner's reference for the booking", parseReference)
+    .option(
+      "--at <time>",
+      "the booking as it was at this time of receipt, such as 2026-11-20T14:00:00Z, or 2h",
+      (text) => parsePast(text, context.now()),
+    )
+    .option("--diff", "list the fields that each event changed; with --payload, their values before and after")
     .option("--payload", "show the whole booking, with personal data of guests")
     .addOption(referenceKindOption())
     .option(
@@ -43,17 +50,20 @@ export function addShowCommand(bookings: Command, context: Context): void {
     .option(
       "--json",
       "print a JSON object: partner, referenceKind, reference, state (null: nothing was applied yet), sequence, " +
-        "createdAt, updatedAt, deletedAt, contentRemovedAt, fieldCount, trip, events (each with its status and why), " +
-        "earlierEvents (how many there are before these), queue (how many events were looked at), payload (with --payload)",
+        "createdAt, updatedAt, deletedAt, contentRemovedAt, erased (at, by), fieldCount, trip, events (each with its status, " +
+        "why, secretId and changedFields; with --diff and --payload also diff), earlierEvents (how many there are before " +
+        "these), queue (how many events were looked at), payload (with --payload). With --at, all of it is of that time",
     )
     .addHelpText(
       "after",
       `
 Events that wait are found if REDIS_URL is set. Up to a million events in the queue are looked at, which takes some
-seconds.
+seconds. An event that was posted alone has the id of its request; of a batch, each line has an id of its own.
 
 Examples:
   $ ops bookings show acme TRIP-1
+  $ ops bookings show acme TRIP-1 --at 2026-11-20T14:00:00Z
+  $ ops bookings show acme TRIP-1 --diff
   $ ops bookings show acme TRIP-1 --json | jq .state`,
     )
     .action((partner: string, reference: string, options: ShowOptions) => show(context, partner, reference, options));
@@ -63,12 +73,19 @@ interface ShowOptions {
   referenceKind?: ReferenceKind;
   limit: number;
   before?: string;
+  at?: Date;
+  diff?: true;
   payload?: true;
   json?: true;
 }
 
 async function show(context: Context, partner: string, reference: string, options: ShowOptions): Promise<void> {
-  const found = await findStory(context, { partner, reference, ...options });
+  const found = await findStory(context, {
+    partner,
+    reference,
+    ...options,
+    withValues: options.diff === true && options.payload === true,
+  });
   if (options.json) printStoryJson(context, found, options);
   else printStory(context, found, options);
   const [oldest] = found.events.filter(({ status }) => status === "applied");
@@ -77,7 +94,7 @@ async function show(context: Context, partner: string, reference: string, option
 }
 
 function printStoryJson({ stdout }: Context, story: Story, options: ShowOptions): void {
-  const { partner, reference, referenceKind, booking, events, earlier, queue } = story;
+  const { partner, reference, referenceKind, booking, erased, events, earlier, queue } = story;
   const { payload, ...state } = booking ?? {
     partner,
     referenceKind,
@@ -93,6 +110,9 @@ function printStoryJson({ stdout }: Context, story: Story, options: ShowOptions)
   const content = toContent(payload);
   printJson(stdout, {
     ...state,
+    reference,
+    ...(options.at === undefined ? {} : { at: options.at }),
+    erased,
     fieldCount: Object.keys(content).length,
     trip: pickTrip(content),
     events: events.map(toJsonEvent),
@@ -102,33 +122,60 @@ function printStoryJson({ stdout }: Context, story: Story, options: ShowOptions)
   });
 }
 
-function toJsonEvent({ id, kind, sequence, receivedAt, status, why, applied }: StoryEvent): object {
+function toJsonEvent({ id, kind, sequence, receivedAt, status, why, applied, changed }: StoryEvent): object {
   if (applied === null) return { id, kind, sequence, outcome: null, receivedAt, status, why };
   const { partner: _partner, referenceKind: _kind, reference: _reference, ...event } = applied;
-  return { ...event, status, why };
+  const values = changed?.values ?? null;
+  const diff = values === null ? {} : { diff: parseJson(values) };
+  return { ...event, status, why, changedFields: changed?.names ?? null, ...diff };
 }
 
 function printStory({ stdout }: Context, story: Story, options: ShowOptions): void {
-  const { partner, reference, referenceKind, booking, events, queue } = story;
+  const { partner, reference, referenceKind, booking, erased, events, queue } = story;
   const name = describeReference(referenceKind ?? "trip", reference);
-  printHeading(stdout, `Booking ${name} of ${partner}: ${booking?.state ?? "nothing was applied yet"}`);
+  printHeading(stdout, `Booking ${name} of ${partner}${describeState(story, options)}`);
   printLine(stdout);
   const content = toContent(booking?.payload);
   printFields(stdout, [
     ["Created", booking === undefined ? null : toSeconds(booking.createdAt)],
     ["Updated", booking === undefined ? null : toSeconds(booking.updatedAt)],
+    ["Erased", erased === null ? null : `${toSeconds(erased.at)} by ${erased.by ?? "an operator who is not recorded"}`],
     ["Deleted", booking?.deletedAt ? toSeconds(booking.deletedAt) : null],
     ...describeTrip(pickTrip(content)),
     ["Content", booking === undefined ? null : describeContent(content, booking, options)],
     ["Queue", queue === undefined ? null : describeSearch(queue)],
   ]);
   printLine(stdout);
-  const hasWarnings = events.some(({ applied }) => applied !== null && applied.warnings.length > 0);
-  printTable(stdout, hasWarnings ? [...columns, warningsColumn] : columns, events);
+  const hasText = ({ value }: Column<StoryEvent>) => events.some((event) => value(event) !== "");
+  printTable(
+    stdout,
+    columns.filter((column) => !optional.has(column.header) || hasText(column)),
+    events,
+  );
+  if (options.diff) printChanges(stdout, events);
   if (!options.payload) return;
   printLine(stdout);
   printHeading(stdout, "Payload");
   printJson(stdout, booking?.payload ?? null);
+}
+
+function describeState({ booking, erased }: Story, { at }: ShowOptions): string {
+  if (erased !== null) return ": erased";
+  const when = at === undefined ? "" : ` at ${at.toISOString()}`;
+  if (booking !== undefined) return `${when}: ${booking.state}`;
+  return at === undefined ? ": nothing was applied yet" : `${when}: nothing that the log still has`;
+}
+
+function printChanges(stdout: Context["stdout"], events: StoryEvent[]): void {
+  for (const { id, changed, applied } of events) {
+    if (applied === null) continue;
+    printLine(stdout);
+    printHeading(stdout, `Changed by ${id}`);
+    if (changed?.names === null || changed === null) printLine(stdout, "  not known: a content has been removed");
+    else if (changed.names.length === 0) printLine(stdout, "  nothing");
+    else if (changed.values === null) printLine(stdout, `  ${printable(changed.names.join(", "))}`);
+    else printJson(stdout, parseJson(changed.values));
+  }
 }
 
 const columns: Column<StoryEvent>[] = [
@@ -137,12 +184,19 @@ const columns: Column<StoryEvent>[] = [
   { header: "OUTCOME", value: ({ status, applied }) => applied?.outcome ?? status },
   { header: "EVENT ID", value: ({ id }) => id },
   { header: "SEQUENCE", value: ({ sequence }) => String(sequence ?? "?") },
+  { header: "SECRET", value: ({ applied }) => applied?.secretId ?? "" },
+  { header: "CHANGED", value: ({ applied, changed }) => describeChanged(applied?.outcome, changed?.names) },
   { header: "WHY", value: ({ why }) => why },
+  { header: "WARNINGS", value: ({ applied }) => applied?.warnings.join(", ") ?? "" },
 ];
-const warningsColumn: Column<StoryEvent> = {
-  header: "WARNINGS",
-  value: ({ applied }) => applied?.warnings.join(", ") ?? "",
-};
+/** Columns that are left out if they are empty. */
+const optional = new Set(["SECRET", "CHANGED", "WARNINGS"]);
+
+/** The first event of a booking has changed each of its fields. */
+function describeChanged(outcome: string | undefined, names: string[] | null | undefined): string {
+  if (names === null || names === undefined) return "";
+  return outcome === "created" ? `${names.length} fields` : names.join(", ");
+}
 
 /** The payload is null if only deletes have been received, or if the content was removed. */
 function toContent(payload: unknown): Record<string, unknown> {

@@ -1,0 +1,257 @@
+import { waitFor } from "@booking-events/harness";
+import { runOps } from "@booking-events/ops/testing/run-ops";
+import { createProducer } from "@booking-events/queue";
+import { type EventEnvelope, parseJson } from "@booking-events/schema";
+import { applyEvents } from "@booking-events/worker/apply/apply-events";
+import { expect, test } from "vitest";
+import { shareSurroundings } from "./surroundings.ts";
+
+const own = shareSurroundings("a-secret-of-the-restore-tests-0123456789");
+const startMs = Date.now() - 3_600_000;
+const options = { duplicateWindowMs: 72 * 3_600_000 };
+
+/** Events are numbered in the order of receipt, in milliseconds. */
+function event(number: number, reference: string, note: string, more: Partial<EventEnvelope> = {}): EventEnvelope {
+  const time = (startMs + number).toString(16).padStart(12, "0");
+  return {
+    version: 1,
+    eventId: `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${String(number).padStart(12, "0")}`,
+    kind: "update",
+    partner: "acme",
+    sequence: (startMs + number) * 1_000,
+    receivedAt: new Date(startMs + number).toISOString(),
+    idempotencyKey: null,
+    secretId: "s1",
+    payload: { consumerTripPartnerExternalReference: reference, note },
+    ...more,
+  };
+}
+
+function deletion(number: number, reference: string): EventEnvelope {
+  const payload = { consumerTripPartnerExternalReference: reference };
+  return event(number, reference, "", { kind: "delete", payload });
+}
+
+async function apply(...events: EventEnvelope[]): Promise<void> {
+  for (let from = 0; from < events.length; from += 500)
+    await applyEvents(own.pool, events.slice(from, from + 500), options);
+}
+
+const timeOf = (number: number) => new Date(startMs + number).toISOString();
+
+async function restore(...args: string[]) {
+  const ran = await runOps(["bookings", "restore", "acme", "--json", ...args], { environment: own.environment });
+  expect({ exitCode: ran.exitCode, stderr: ran.stderr }).toEqual({ exitCode: 0, stderr: "" });
+  return JSON.parse(ran.stdout);
+}
+
+/** All that follows from the content: everything but the events, times and counts of changes. */
+async function readRows(): Promise<unknown[]> {
+  const { rows } = await own.pool.query(
+    `select to_jsonb(bookings) - '{event_id,sequence,last_sequence,revision,feed_event_id,content_event_id,updated_at,
+       newest_keyless_sequence,guest_hashes,payload}'::text[] as row, payload::text
+     from bookings order by reference`,
+  );
+  return rows;
+}
+
+async function readNotes(): Promise<Record<string, string>> {
+  const { rows } = await own.pool.query("select reference, state, payload ->> 'note' as note from bookings");
+  return Object.fromEntries(
+    rows.map(({ reference, state, note }) => [reference, state === "active" ? note : `${state} ${note}`]),
+  );
+}
+
+const reasonsOf = ({ bookings }: { bookings: { reference: string; action: string | null; reason: string | null }[] }) =>
+  Object.fromEntries(bookings.map(({ reference, action, reason }) => [reference, action ?? reason]));
+
+test("5,000 wrong updates are put back, digit by digit, and that can be undone", async () => {
+  const count = 5_000;
+  const references = Array.from({ length: count }, (_, index) => `T-${String(index).padStart(4, "0")}`);
+  const right = references.map((reference, index) =>
+    event(index, reference, "right", {
+      kind: "create",
+      defaultCountry: "FR",
+      payload: parseJson(
+        `{"consumerTripPartnerExternalReference": "${reference}", "consumerPhone": "06 12 34 56 78",
+          "consumerTripArrivalDate": "2027-01-02", "note": "right", "price": 1${index}234567890123456789.10}`,
+      ) as EventEnvelope["payload"],
+    }),
+  );
+  await apply(...right, event(count, "OTHER", "by s1"));
+  const before = await readRows();
+  const wrong = references.map((reference, index) =>
+    event(2 * count + index, reference, "wrong", { secretId: "s2", defaultCountry: "GB" }),
+  );
+  await apply(...wrong, event(3 * count, "OTHER", "by s1 again"));
+  const during = await readRows();
+  expect(during).not.toEqual(before);
+
+  const wanted = ["--secret", "s2", "--at", timeOf(count + 1)];
+  const preview = await restore(...wanted, "--dry-run");
+  expect(preview).toMatchObject({ isDryRun: true, counts: { update: count, delete: 0 }, results: null, omitted: 0 });
+  expect(preview.fields).toEqual({
+    ...{ consumerPhone: count, consumerTripArrivalDate: count, note: count, price: count },
+  });
+  expect(JSON.stringify(preview)).not.toContain("2027-01-02");
+  expect(await readRows()).toEqual(during);
+
+  await own.start("worker");
+  const restored = await restore(...wanted, "--yes", "--unless-changed-since", preview.readAt);
+  expect(restored.results).toMatchObject({ queued: count, applied: count, superseded: 0, waiting: 0 });
+  const after = await readRows();
+  const isOther = (row: unknown) => JSON.stringify(row).includes("OTHER");
+  expect(after.filter((row) => !isOther(row))).toEqual(before.filter((row) => !isOther(row)));
+  expect((await readNotes())["OTHER"]).toBe("by s1 again");
+  const { rows } = await own.pool.query(
+    `select count(*)::int, count(secret_id)::int as with_secret, min(warnings::text) as warnings from booking_events
+     where idempotency_key like 'restore-%'`,
+  );
+  expect(rows).toEqual([{ count, with_secret: 0, warnings: "{}" }]);
+  expect((await restore(...wanted, "--yes")).counts).toMatchObject({ update: 0, same: count });
+
+  const undone = await restore("--at", timeOf(3 * count + 1), "--yes");
+  expect(undone.counts).toMatchObject({ update: count });
+  expect(await readRows()).toEqual(during);
+}, 120_000);
+
+test("deleted bookings come back, and new ones go only if that is wanted", async () => {
+  await apply(event(1, "A", "one"), event(2, "B", "two"), deletion(3, "GONE"));
+  await apply(deletion(11, "A"), event(12, "B", "three"), event(13, "NEW", "four"), event(14, "GONE", "five"));
+  await own.start("worker");
+  expect(reasonsOf(await restore("--at", timeOf(10), "--yes"))).toEqual({
+    ...{ A: "update", B: "update", GONE: "delete", NEW: "new" },
+  });
+  expect(await readNotes()).toEqual({ A: "one", B: "two", GONE: "deleted five", NEW: "four" });
+  expect(reasonsOf(await restore("--at", timeOf(10), "--yes", "--delete-new"))).toEqual({ NEW: "delete" });
+  expect((await readNotes())["NEW"]).toBe("deleted four");
+  const { rows } = await own.pool.query("select state_after from booking_at($1) where reference = 'A'", [timeOf(12)]);
+  expect(rows).toEqual([{ state_after: "deleted" }]);
+  const changes = await own.pool.query("select change from booking_changes where reference = 'A' order by id");
+  expect(changes.rows.map(({ change }) => change)).toEqual(["created", "deleted", "recreated"]);
+}, 60_000);
+
+test("what the partner sent meanwhile wins, and what waits in the queue is left alone", async () => {
+  await apply(event(1, "A", "right"), event(2, "B", "right"), event(3, "C", "right"), event(4, "D", "right"));
+  await apply(event(11, "A", "wrong"), event(12, "B", "wrong"), event(13, "C", "wrong"));
+  const preview = await restore("--at", timeOf(10), "--dry-run");
+  expect(reasonsOf(preview)).toEqual({ A: "update", B: "update", C: "update" });
+
+  const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
+  const producer = createProducer({ redisServers, prefix, onError: () => {} });
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  await producer.enqueueNumbered([event(20, "B", "waits")]);
+  await apply(event(Date.now() - startMs, "C", "after the preview"));
+  const restoring = restore("--at", timeOf(10), "--yes", "--unless-changed-since", preview.readAt);
+  await waitFor(async () => expect((await producer.measureLoad()).backlog).toBe(2));
+  // Received after the restore, and applied before it.
+  await apply(event(Date.now() - startMs + 5, "A", "newer"));
+  await producer.close();
+  await own.start("worker");
+  const restored = await restoring;
+  expect(reasonsOf(restored)).toEqual({ A: "update", B: "in-queue", C: "changed-meanwhile" });
+  expect(restored.results).toEqual({ ...{ queued: 1, applied: 0, superseded: 1, erased: 0, dead: 0, waiting: 0 } });
+  await waitFor(async () =>
+    expect(await readNotes()).toEqual({ A: "newer", B: "waits", C: "after the preview", D: "right" }),
+  );
+}, 60_000);
+
+test("what the log has lost is not restorable, and what was erased never comes back", async () => {
+  await apply(...["KEPT", "LOST", "ERASED"].map((reference, index) => event(index + 1, reference, "right")));
+  await apply(...["KEPT", "LOST", "ERASED"].map((reference, index) => event(index + 11, reference, "wrong")));
+  await own.pool.query("delete from booking_events where id = $1", [event(2, "", "").eventId]);
+  const erasing = ["guests", "erase", "--reference", "ERASED", "--partner", "acme", "--reason", "r", "--yes"];
+  expect((await runOps(erasing, { environment: own.environment })).exitCode).toBe(0);
+  await own.start("worker");
+  const all = await restore("--at", timeOf(10), "--yes");
+  expect(Object.values(reasonsOf(all)).sort()).toEqual(["erased", "not-in-log", "update"]);
+  const named = await restore("KEPT", "LOST", "ERASED", "NEVER", "--at", timeOf(10), "--yes");
+  expect(named.counts).toMatchObject({ same: 1 });
+  expect(reasonsOf(named)).toEqual({ LOST: "not-in-log", ERASED: "erased", NEVER: "unknown" });
+  expect(await readNotes()).toMatchObject({ KEPT: "right", LOST: "wrong" });
+}, 60_000);
+
+test("a booking's story says what each event changed, what it was at a time, and who erased it", async () => {
+  const show = async (...args: string[]) => {
+    const ran = await runOps(["bookings", "show", "acme", "A", ...args], { environment: own.environment });
+    expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
+    return ran.stdout;
+  };
+  const priced = { consumerTripPartnerExternalReference: "A", note: "one", price: 1 };
+  await apply(event(1, "A", "one"), event(2, "A", "", { payload: priced }), event(3, "A", "two", { secretId: "s2" }));
+  await apply(deletion(4, "A"));
+  const story = JSON.parse(await show("--json"));
+  const told = story.events.map(({ changedFields, secretId }: Record<string, unknown>) => [secretId, changedFields]);
+  expect(told).toEqual([
+    ["s1", ["consumerTripPartnerExternalReference", "note"]],
+    ["s1", ["price"]],
+    ["s2", ["note", "price"]],
+    ["s1", []],
+  ]);
+  expect(JSON.stringify(story)).not.toContain("two");
+  expect(JSON.parse(await show("--json", "--diff", "--payload")).events[2].diff).toEqual({
+    note: { before: "one", after: "two" },
+    price: { before: 1, after: null },
+  });
+  expect(await show("--diff")).toMatch(/Changed by \S+\n {2}note, price\n/);
+
+  const earlier = JSON.parse(await show("--json", "--payload", "--at", timeOf(2)));
+  expect(earlier).toMatchObject({ state: "active", payload: priced, deletedAt: null });
+  expect(earlier.events).toHaveLength(2);
+  expect(JSON.parse(await show("--json", "--at", timeOf(0)))).toMatchObject({ state: null, events: [] });
+  expect(await show("--at", timeOf(3))).toContain(`Booking A of acme at ${timeOf(3)}: active`);
+
+  const erasing = ["guests", "erase", "--reference", "A", "--partner", "acme", "--reason", "r", "--by", "ada", "--yes"];
+  expect((await runOps(erasing, { environment: own.environment })).exitCode).toBe(0);
+  expect(await show()).toMatch(/^Booking A of acme: erased\n/);
+  expect(await show()).toMatch(/^ +Erased +\S+Z by ada$/m);
+  expect(JSON.parse(await show("--json"))).toMatchObject({ reference: "A", erased: { by: "ada" } });
+});
+
+test("one search finds bookings, events in the queue and refused requests, of all partners", async () => {
+  const find = async (text: string) => {
+    const ran = await runOps(["find", text, "--json"], { environment: own.environment });
+    expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
+    const { found, unseen } = JSON.parse(ran.stdout);
+    expect(unseen).toEqual([]);
+    return found.map(({ what, by, partner, state }: Record<string, string>) => [what, by, partner, state].join(", "));
+  };
+  const payload = { consumerTripPartnerExternalReference: "A 1", consumerEmail: "Jo@Example.com" };
+  await apply(event(1, "A 1", "", { payload }), event(2, "A 1", "x", { partner: "globe" }));
+  expect((await find("\u200b A\u00a01 ")).sort()).toEqual([
+    "booking, reference, acme, active",
+    "booking, reference, globe, active",
+  ]);
+  expect(await find("jo@example.com")).toEqual(["booking, email, acme, active"]);
+  expect(await find(event(2, "", "").eventId.toUpperCase())).toEqual(["event, event id, globe, created"]);
+  expect(await find("nothing")).toEqual([]);
+});
+
+test("two restores at once count once", async () => {
+  await apply(event(1, "A", "right"), event(11, "A", "wrong"));
+  const restoring = [1, 2].map(() => restore("A", "--at", timeOf(10), "--yes"));
+  await own.start("worker");
+  await Promise.all(restoring);
+  const events = await own.pool.query("select outcome from booking_events where secret_id is null order by outcome");
+  expect(["updated", "duplicate,updated", "unchanged,updated"]).toContain(
+    events.rows.map(({ outcome }) => outcome).join(),
+  );
+  expect(await readNotes()).toEqual({ A: "right" });
+}, 60_000);
+
+test.each<[string[], RegExp]>([
+  [[], /Give --dry-run .*, or --yes/],
+  [["--yes", "--dry-run"], /Give --dry-run .*, or --yes/],
+])("it is said what to do: %j", async (args, message) => {
+  const ran = await runOps(["bookings", "restore", "acme", "--at", timeOf(1), ...args], {
+    environment: own.environment,
+  });
+  expect(ran).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(message) });
+});
+
+test("a mistyped partner is an error", async () => {
+  const ran = await runOps(["bookings", "restore", "acne", "--at", timeOf(1), "--dry-run"], {
+    environment: own.environment,
+  });
+  expect(ran).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("Partner acne has no bookings") });
+});
