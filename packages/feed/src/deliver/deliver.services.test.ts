@@ -50,6 +50,17 @@ function gate() {
   return { passed: promise, open: () => resolve() };
 }
 
+test("a logger that throws ends it with that error, rather than a part of it unnoticed", async () => {
+  const logger = {
+    info() {},
+    warn() {
+      throw new Error("the disk is full");
+    },
+  };
+  const { ended } = start({ database: "postgres://127.0.0.1:1/none", listenUrl: null, logger });
+  await expect(ended).rejects.toThrow("the disk is full");
+});
+
 describe("changes", () => {
   test("of different bookings are handed over beside each other, and the place moves past them", async () => {
     for (const number of numbers(1, 20)) await feed.save(`T-${number}`);

@@ -120,16 +120,22 @@ export class Deliverer {
       onError: () => {},
     });
     this.#pool = pool;
-    const wakeUps = createWakeUps({ name: applicationName, listenUrl, schema, logger, signal });
-    await Promise.allSettled([
-      this.#leases.run(signal),
-      this.#readTail(signal, () => wakeUps.wait(pollIntervalMs)),
-      this.#offers.run(signal),
+    const failed = new AbortController();
+    const ending = AbortSignal.any([signal, failed.signal]);
+    const wakeUps = createWakeUps({ name: applicationName, listenUrl, schema, logger, signal: ending });
+    // Without one of them, the others would go on as if nothing were wrong.
+    const orFail = (loop: Promise<void>) => loop.catch((error) => failed.abort(error));
+    await Promise.all([
+      orFail(this.#leases.run(ending)),
+      orFail(this.#readTail(ending, () => wakeUps.wait(pollIntervalMs))),
+      orFail(this.#offers.run(ending)),
     ]);
     await this.#retire([...this.#active.values()]);
     this.#ending.abort();
     // A handler that ignores its signal may still hold a connection.
     await withinGrace(Promise.all([pool.end(), this.#handlerPool.end()]));
+    // What a loop throws when it is told to end says nothing.
+    if (!signal.aborted) failed.signal.throwIfAborted();
   }
 
   #keepLeases(): LeaseKeeper {
