@@ -208,8 +208,10 @@ test("what a reader can't be given needs attention, but not its lag while it is 
      from generate_series(1, 7) as id`,
   );
   await pool.query(
-    `insert into feed_readers (name, last_id, breaker_opened_at) values
-       ('down', 4, now() - interval '16.5 minutes'), ('paused', 4, null), ('restarts', 4, now()), ('works', 7, null)`,
+    `insert into feed_readers (name, last_id, breaker_opened_at, failing_since) values
+       ('down', 4, now() - interval '16.5 minutes', now() - interval '95 hours'),
+       ('gone', 4, null, now() - interval '97 hours'), ('paused', 4, null, now() - interval '97 hours'),
+       ('restarts', 4, now(), now()), ('works', 7, null, null)`,
   );
   await pool.query(
     `insert into subscriptions (name, token_sha256, payload, from_id, paused_at, created_by)
@@ -223,13 +225,14 @@ test("what a reader can't be given needs attention, but not its lag while it is 
   expect(new Set(needsAttention)).toEqual(
     new Set([
       'Reader down of the feed has taken nothing for 16 min. See "FeedBreakerOpen" in docs/runbook.md.',
+      'Everything that reader gone of the feed was given has failed for 4 d. See "SubscriptionFailing" in docs/runbook.md.',
       "The subscription paused is paused. See why: ops subscriptions show paused",
       "Reader works of the feed gave up 1 booking. See why: ops feed dead-letters works",
     ]),
   );
   const { stdout } = await status();
   expect(stdout).toContain("down 3 changes behind (failing)");
-  expect(stdout).toContain("paused 3 changes behind (paused)");
+  expect(stdout.replaceAll(/\s+/g, " ")).toContain("paused 3 changes behind (paused)");
   expect(stdout.replaceAll(/\s+/g, " ")).toContain("works up to date (1 parked, 1 dead)");
   await pool.query("truncate subscriptions");
 });

@@ -13,6 +13,8 @@ const maxMemoryShare = 0.7;
 const maxReaderLagMs = 60_000;
 /** As the alert FeedBreakerOpen. */
 const maxBreakerOpenMs = 15 * 60_000;
+/** A day before a subscription is paused. As in the alert SubscriptionFailing. */
+const maxFailingMs = 4 * 86_400_000;
 /** Workers create partitions for the next two months. */
 const minPartitionsAheadMs = 20 * 24 * 60 * 60_000;
 /** With fewer, the gaps of the sample say little about the partner. */
@@ -107,7 +109,7 @@ function describeQuotaConcern({ partner, bytesPerDay, bytesToday }: Status["quot
 }
 
 function describeReader(reader: FeedReader, at: Date): string[] {
-  const { name, dead, breakerOpenedAt, pausedAt } = reader;
+  const { name, dead, breakerOpenedAt, failingSince, pausedAt } = reader;
   const deadLetters =
     dead === 0
       ? []
@@ -116,6 +118,12 @@ function describeReader(reader: FeedReader, at: Date): string[] {
         ];
   if (pausedAt !== null)
     return [...deadLetters, `The subscription ${name} is paused. See why: ops subscriptions show ${name}`];
+  const failingMs = failingSince === null ? 0 : at.getTime() - failingSince.getTime();
+  if (failingMs > maxFailingMs)
+    return [
+      ...deadLetters,
+      `Everything that reader ${name} of the feed was given has failed for ${describeAge(failingMs)}. See "SubscriptionFailing" in docs/runbook.md.`,
+    ];
   if (breakerOpenedAt === null) return [...deadLetters, ...describeLag(reader, at)];
   const openMs = at.getTime() - breakerOpenedAt.getTime();
   if (openMs < maxBreakerOpenMs) return deadLetters;
