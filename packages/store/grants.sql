@@ -65,6 +65,10 @@ drop policy if exists operate on feed_readers;
 create policy operate on feed_readers to booking_events_ops using (true);
 drop policy if exists operate on feed_deliveries;
 create policy operate on feed_deliveries to booking_events_ops using (true);
+-- When a subscription gets a filter, what it was given before has to be remembered.
+grant select, insert (reader, booking_id, is_inside), update (is_inside) on feed_handed to booking_events_ops;
+drop policy if exists operate on feed_handed;
+create policy operate on feed_handed to booking_events_ops using (true);
 -- Whoever may add a subscription chooses its key. Ops reads it to post a test, signed as all posts are.
 grant select, insert, update, delete on subscriptions to booking_events_ops;
 

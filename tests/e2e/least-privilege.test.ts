@@ -221,6 +221,7 @@ describe("over TLS and with the least privileges,", () => {
       ["subscriptions", "pause", "hook"],
       ["subscriptions", "resume", "hook"],
       ["subscriptions", "rotate", "hook"],
+      ["subscriptions", "set", "hook", "--payload", "full"],
       ["subscriptions", "dead-letters", "hook"],
       ["queue", "pause"],
       ["queue", "resume"],
@@ -234,6 +235,9 @@ describe("over TLS and with the least privileges,", () => {
       `insert into feed_deliveries (reader, booking_id, change_id, died_at)
        select 'hook', booking_id, id, now() from booking_changes where id = 1`,
     );
+    // It gets its first filter, so what it was given has to be remembered.
+    const filtered = await ops(["subscriptions", "set", "hook", "--country", "ES"]);
+    expect(filtered).toMatchObject({ exitCode: 0, stderr: "" });
     for (const act of [
       ["dead-letters", "hook", "--replay-all"],
       ["replay", "hook", "--since", "1h"],

@@ -118,6 +118,7 @@ export { listSubscriptions, readSubscription, type SubscriptionRow } from "./sub
 export { loadSubscribers } from "./subscriptions/load-subscribers.ts";
 export { type MadeKeys, makeKeys, type ShownKeys } from "./subscriptions/make-keys.ts";
 export { postTestEvent } from "./subscriptions/post-test-event.ts";
+export { type SubscriptionChanges, setSubscription } from "./subscriptions/set-subscription.ts";
 export { estimateRemovals } from "./upkeep/estimate-removals.ts";
 export { maintainDatabase } from "./upkeep/maintain-database.ts";
 export { type Migrated, migrateDatabase } from "./upkeep/migrate-database.ts";

@@ -411,7 +411,7 @@ create policy begin on feed_handed for insert with check (owns_reader(reader));
 create policy move on feed_handed for update using (owns_reader(reader));
 
 comment on table feed_handed is
-  'The bookings that a reader with a filter by change, country or arrival has ever been given. It is told when one of them is deleted or erased, whatever its filter says.';
+  'The bookings that a reader with a filter by change, country or arrival has ever been given, also before it had the filter. It is told when one of them is deleted or erased, whatever its filter says.';
 comment on column feed_handed.reader is 'The reader: feed_readers.name.';
 comment on column feed_handed.booking_id is 'The booking: bookings.booking_id.';
 comment on column feed_handed.is_inside is

@@ -109,6 +109,7 @@ export { readLogHorizon } from "./tables/log-horizon.ts";
 export { type LogPage, type LogRange, readLog, startOfLog } from "./tables/read-log.ts";
 export { type BookingToSave, insertBookings, updateBookings } from "./tables/save-bookings.ts";
 export {
+  changeSubscription,
   channelOfSubscriptions,
   findSubscription,
   insertSubscription,
@@ -124,6 +125,7 @@ export {
   rotateKeys,
   type SigningKeys,
   type Subscription,
+  type SubscriptionSettings,
   type SubscriptionToAdd,
   type WebhookSubscription,
 } from "./tables/subscriptions.ts";

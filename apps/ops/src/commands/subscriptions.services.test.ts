@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Ran, runOps } from "../testing/run-ops.ts";
@@ -175,6 +176,133 @@ test("pause and resume say what they have done", async () => {
   expect((await readRow()).paused_at).toBeNull();
 });
 
+describe("set", () => {
+  const set = (...args: string[]) => ops("set", "arrivals", ...args);
+  const insertChanges = (from: number, to: number) =>
+    pool.query(
+      `insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id, sequence)
+       select id, lpad(id::text, 32, '0')::uuid, 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), id
+       from generate_series($1::integer, $2::integer) as id`,
+      [from, to],
+    );
+  const readHanded = async () =>
+    (await pool.query("select right(booking_id::text, 1)::integer as id, is_inside from feed_handed order by 1")).rows;
+
+  test("what is given changes, and the rest stays, with the place and the secret", async () => {
+    const { secret } = await json("add", "arrivals", "--url", hook, "--partner", "acme", "--country", "GB");
+    await pool.query(`insert into feed_readers (name, last_id, failing_since, breaker_opened_at)
+      values ('arrivals', 3, now(), now())`);
+    const before = await readRow();
+    const changed = await set("--url", "https://example.com/new", "--mode", "every", "--payload", "full");
+    expect(changed.stdout.split("\n").map((line) => line.trim().split(/ {2,}/))).toEqual([
+      ["Changed the subscription arrivals:"],
+      ["URL", "https://example.com/new"],
+      ["Delivery", "full, every, signed by hmac"],
+      ["Filter", "partners acme; destinations GB"],
+      [""],
+    ]);
+    const settings = { url: "https://example.com/new", mode: "every", payload: "full" };
+    expect(await readRow()).toEqual({ ...before, ...settings, signing_key: secret, updated_at: expect.any(Date) });
+    expect((await readRow()).updated_at).not.toEqual(before.updated_at);
+    // That the old URL failed says nothing of the new one.
+    const { rows } = await pool.query("select last_id, failing_since, breaker_opened_at from feed_readers");
+    expect(rows).toEqual([{ last_id: 3, failing_since: null, breaker_opened_at: null }]);
+  });
+
+  test("each part of a filter is replaced, or taken away", async () => {
+    await ops("add", "arrivals", "--url", hook, "--change", "created", "--country", "GB");
+    await set("--change", "updated", "--country", "ES", "--arrival-from-days", "0", "--arrival-to-days", "14");
+    await set("--arrival-to-days", "7");
+    expect(await readRow()).toMatchObject({ arrival_from_days: 0, arrival_to_days: 7, changes: ["updated"] });
+    await set("--all-changes", "--any-arrival");
+    expect(await readRow()).toMatchObject({
+      ...{ changes: null, countries: ["ES"], arrival_from_days: null, arrival_to_days: null, partners: null },
+    });
+    await set("--all-countries");
+    expect(await readRow()).toMatchObject({ countries: null });
+  });
+
+  test("with its first filter, what it may have been given is remembered, so it hears of the end of that", async () => {
+    await insertChanges(1, 1);
+    await pool.query("update feed_position set last_id = 1");
+    await ops("add", "arrivals", "--url", hook);
+    await insertChanges(2, 4);
+    await pool.query("update feed_position set last_id = 4");
+    await pool.query("insert into feed_readers (name, last_id) values ('arrivals', 3)");
+    await set("--country", "ES");
+    // It may have been given the last one before a replay. It is not told that this one has left the filter.
+    const handed = [2, 3, 4].map((id) => ({ id, is_inside: id < 4 }));
+    expect(await readHanded()).toEqual(handed);
+    await pool.query("delete from feed_handed where is_inside");
+    await set("--country", "GB");
+    expect(await readHanded()).toEqual(handed.slice(2));
+  });
+
+  test("bookings that have left the feed are remembered, too", async () => {
+    await ops("add", "arrivals", "--url", hook, "--partner", "acme");
+    await pool.query("insert into feed_readers (name, last_id) values ('arrivals', 9)");
+    await pool.query("update feed_position set last_id = 9, kept_from = 10");
+    await pool.query(
+      `insert into bookings (booking_key, booking_id, partner, reference_kind, reference, state, event_id, sequence,
+         last_sequence, revision, created_at, updated_at)
+       select decode(lpad(id::text, 32, '0'), 'hex'), lpad(id::text, 32, '0')::uuid, partner, 'trip', 'T', 'active',
+         gen_random_uuid(), 1, 1, 1, now(), now()
+       from (values (1, 'acme'), (2, 'globe')) as booking (id, partner)`,
+    );
+    await set("--country", "ES");
+    expect(await readHanded()).toEqual([{ id: 1, is_inside: true }]);
+    await pool.query("delete from bookings");
+  });
+
+  test("nobody posts by the old filter while that is remembered", async () => {
+    await ops("add", "arrivals", "--url", hook);
+    await pool.query(`insert into feed_readers (name, active_id, active_until)
+      values ('arrivals', gen_random_uuid(), now() + interval '1 day')`);
+    const setting = set("--country", "ES");
+    await waitFor(async () => expect(await readRow()).toMatchObject({ pause_reason: "Its filter is being changed." }));
+    expect(await readRow()).toMatchObject({ countries: null });
+    await pool.query("update feed_readers set active_id = null");
+    expect(await setting).toMatchObject({ exitCode: 0, stdout: expect.not.stringContaining("paused") });
+    expect(await readRow()).toMatchObject({ countries: ["ES"], paused_at: null, pause_reason: null, paused_by: null });
+  });
+
+  test("one that is paused stays so", async () => {
+    await ops("add", "arrivals", "--url", hook);
+    await ops("pause", "arrivals", "--reason", "a move");
+    expect((await set("--country", "ES")).stdout).toMatch(/State +paused/);
+    expect(await readRow()).toMatchObject({ countries: ["ES"], pause_reason: "a move" });
+  });
+
+  test("what can't be changed is refused, with the reason", async () => {
+    await ops("add", "pulls", "--partner", "acme", "--partner", "globe");
+    await ops("add", "all", "--url", hook);
+    for (const [args, why] of [
+      [["pulls", "--url", hook], "pulls, which can't be changed"],
+      [["pulls", "--mode", "every"], "pulls, which can't be changed"],
+      [["pulls", "--partner", "acme"], "knows bookings of acme, globe, and must hear"],
+      [["all", "--partner", "acme"], "knows bookings of all partners, and must hear"],
+      [["all", "--url", "http://example.com/"], "must begin with https://"],
+      [["all", "--arrival-to-days", "3"], "Give both"],
+      [["all", "--arrival-from-days", "3", "--arrival-to-days", "2"], "would end before it begins: from 3 to 2"],
+    ] as const)
+      expect(await ops("set", ...args)).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(why) });
+    expect(await ops("set", "pulls", "--all-partners")).toMatchObject({ exitCode: 0 });
+    expect((await pool.query("select partners from subscriptions")).rows).toEqual([
+      { partners: null },
+      { partners: null },
+    ]);
+  });
+
+  test.each([
+    ["nothing", []],
+    ["a part of the filter given and taken away", ["--country", "GB", "--all-countries"]],
+    ["a window given and taken away", ["--arrival-to-days", "3", "--any-arrival"]],
+  ])("%s is wrong usage", async (_, args) => {
+    await ops("add", "arrivals", "--url", hook);
+    expect(await set(...args)).toMatchObject({ exitCode: 2 });
+  });
+});
+
 describe("rotate", () => {
   test("the old secret stays in use for as long as is said", async () => {
     const { secret: old } = await json("add", "arrivals", "--url", hook);
@@ -311,6 +439,7 @@ test.each([
   ["pause"],
   ["resume"],
   ["rotate"],
+  ["set", "--payload", "full"],
   ["remove", "--yes"],
   ["replay", "--since", "1h", "--yes"],
   ["dead-letters"],

@@ -8,6 +8,7 @@ import { addTestCommand } from "./subscriptions/post-test-event.ts";
 import { addRemoveCommand } from "./subscriptions/remove.ts";
 import { addReplayCommand } from "./subscriptions/replay.ts";
 import { addRotateCommand } from "./subscriptions/rotate.ts";
+import { addSetCommand } from "./subscriptions/set.ts";
 import { addShowCommand } from "./subscriptions/show.ts";
 
 export function addSubscriptionsCommands(program: Command, context: Context): void {
@@ -21,6 +22,7 @@ export function addSubscriptionsCommands(program: Command, context: Context): vo
   addAddCommand(subscriptions, context);
   addListCommand(subscriptions, context);
   addShowCommand(subscriptions, context);
+  addSetCommand(subscriptions, context);
   addTestCommand(subscriptions, context);
   addPauseCommands(subscriptions, context);
   addRotateCommand(subscriptions, context);

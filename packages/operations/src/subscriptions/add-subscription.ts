@@ -1,13 +1,9 @@
-import { existsSync } from "node:fs";
 import { insertSubscription, type Subscription } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
-import { partnersPath, requirePartner } from "../services/partners-file.ts";
-import { explainUrlFault } from "./explain-url-fault.ts";
-import { loadSubscribers } from "./load-subscribers.ts";
 import { makeKeys, type ShownKeys } from "./make-keys.ts";
-import { readNetwork } from "./post-test-event.ts";
+import { requireUsable } from "./require-usable.ts";
 
 export type NewSubscription = Pick<
   Subscription,
@@ -34,9 +30,8 @@ export async function addSubscription(
   subscription: NewSubscription,
   { by }: { by: string },
 ): Promise<ShownKeys> {
-  const { name, url, partners } = subscription;
-  if (url !== null) await requirePublicUrl(context, url);
-  if (existsSync(partnersPath(context))) for (const id of partners ?? []) requirePartner(context, id);
+  const { name } = subscription;
+  await requireUsable(context, subscription);
   const { stored, shown } = await makeKeys(subscription.signature);
   const result = await withDatabase(context, (pool) =>
     insertSubscription(pool, { ...subscription, ...stored, createdBy: by }),
@@ -47,10 +42,4 @@ export async function addSubscription(
         "ops feed list",
     );
   return shown;
-}
-
-async function requirePublicUrl(context: Context, url: string): Promise<void> {
-  const { findUrlFault } = await loadSubscribers();
-  const fault = findUrlFault(url, readNetwork(context));
-  if (fault !== undefined) throw new OperationFailure(explainUrlFault(fault));
 }

@@ -200,6 +200,83 @@ export async function resumeSubscription(client: Queryable, name: string): Promi
   return true;
 }
 
+/** What can be changed of a subscription. */
+export type SubscriptionSettings = Pick<
+  Subscription,
+  "url" | "mode" | "payload" | "partners" | "changes" | "countries" | "arrivalFromDays" | "arrivalToDays"
+>;
+
+/**
+ * Changes a subscription, which keeps its place. Run this in a transaction.
+ *
+ * @param options.remembers all bookings that its reader may have been given are written to feed_handed, since its filter
+ * did not need that so far. Nobody may deliver meanwhile, or what was given last would be missing
+ * @param options.resumes it was paused for the change only
+ * @returns `busy`: it is to remember, and a process still delivers
+ */
+export async function changeSubscription(
+  client: Queryable,
+  name: string,
+  wanted: SubscriptionSettings,
+  { remembers, resumes }: { remembers: boolean; resumes: boolean },
+): Promise<"changed" | "busy" | "unknown"> {
+  if (remembers) {
+    if (await isBusy(client, name)) return "busy";
+    await rememberAllHanded(client, name);
+  }
+  // It says nothing of a new URL that the old one has failed.
+  await client.query(
+    `update feed_readers set failing_since = null, breaker_opened_at = null, probe_at = null
+     where name = $1 and exists (select from subscriptions where name = $1 and url is distinct from $2)`,
+    [name, wanted.url],
+  );
+  const { rowCount } = await client.query(
+    `update subscriptions set url = $2, mode = $3, payload = $4, partners = $5, changes = $6, countries = $7,
+       arrival_from_days = $8, arrival_to_days = $9, updated_at = now(),
+       paused_at = case when not $10 then paused_at end, pause_reason = case when not $10 then pause_reason end,
+       paused_by = case when not $10 then paused_by end
+     where name = $1`,
+    [
+      name,
+      wanted.url,
+      wanted.mode,
+      wanted.payload,
+      wanted.partners,
+      wanted.changes,
+      wanted.countries,
+      wanted.arrivalFromDays,
+      wanted.arrivalToDays,
+      resumes,
+    ],
+  );
+  return rowCount === 1 ? "changed" : "unknown";
+}
+
+/**
+ * Takes for known whatever the reader may ever have been given: what it was told twice, or was given before a replay, and
+ * what has left the feed. To be told of the end of a booking that it does not know does it no harm.
+ */
+async function rememberAllHanded(client: Queryable, name: string): Promise<void> {
+  await client.query(
+    `with reader as (
+       select name, from_id, partners, coalesce(last_id, 0) as last_id
+       from feed_readers join subscriptions using (name) where name = $1
+     )
+     insert into feed_handed (reader, booking_id, is_inside)
+     select reader.name, change.booking_id, bool_or(change.id <= reader.last_id)
+     from reader join booking_changes as change
+       on change.id > reader.from_id and (reader.partners is null or change.partner = any(reader.partners))
+     group by reader.name, change.booking_id
+     union all
+     select reader.name, booking.booking_id, true
+     from reader join bookings as booking on reader.partners is null or booking.partner = any(reader.partners)
+     where reader.from_id + 1 < (select kept_from from feed_position)
+       and not exists (select from booking_changes as change where change.booking_id = booking.booking_id)
+     on conflict (reader, booking_id) do update set is_inside = excluded.is_inside`,
+    [name],
+  );
+}
+
 /**
  * Gives a subscription a new key or token, as it has one or the other. The one before it stays in use for a while.
  *
@@ -226,13 +303,18 @@ export async function rotateKeys(
  * @returns `busy`: a process has not noticed yet that it is paused, and would create the reader again
  */
 export async function removeSubscription(client: Queryable, name: string): Promise<"removed" | "busy" | "unknown"> {
-  const { rows } = await client.query<{ isBusy: boolean }>(
-    `select active_id is not null and active_until > now() as "isBusy" from feed_readers where name = $1 for update`,
-    [name],
-  );
-  if (rows[0]?.isBusy) return "busy";
+  if (await isBusy(client, name)) return "busy";
   const { rowCount } = await client.query("delete from subscriptions where name = $1", [name]);
   if (rowCount === 0) return "unknown";
   await client.query("delete from feed_readers where name = $1", [name]);
   return "removed";
+}
+
+/** Locks the reader, so that it stays as it is. */
+async function isBusy(client: Queryable, name: string): Promise<boolean> {
+  const { rows } = await client.query<{ isBusy: boolean }>(
+    `select active_id is not null and active_until > now() as "isBusy" from feed_readers where name = $1 for update`,
+    [name],
+  );
+  return rows[0]?.isBusy ?? false;
 }

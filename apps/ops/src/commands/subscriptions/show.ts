@@ -32,11 +32,11 @@ export function addShowCommand(subscriptions: Command, context: Context): void {
 
 function describeFields(row: SubscriptionRow & { publicKey: string | null }): [string, string | null][] {
   const { subscription, reader, publicKey } = row;
-  const { url, mode, payload, signature, previousKeyUntil, pausedAt, pausedBy, pauseReason } = subscription;
+  const { url, previousKeyUntil, pausedAt, pausedBy, pauseReason } = subscription;
   const why = pauseReason === null ? "" : `: ${pauseReason}`;
   return [
     ["URL", url],
-    ["Delivery", mode === null ? `${payload}, pulled with a token` : `${payload}, ${mode}, signed by ${signature}`],
+    ["Delivery", describeDelivery(subscription)],
     ["Public key", publicKey],
     ["Old key", previousKeyUntil && `in use until ${toSeconds(previousKeyUntil)}`],
     ["Filter", describeFilter(subscription)],
@@ -49,7 +49,11 @@ function describeFields(row: SubscriptionRow & { publicKey: string | null }): [s
   ];
 }
 
-function describeFilter({ partners, changes, countries, arrivalFromDays, arrivalToDays }: Subscription): string {
+export function describeDelivery({ mode, payload, signature }: Subscription): string {
+  return mode === null ? `${payload}, pulled with a token` : `${payload}, ${mode}, signed by ${signature}`;
+}
+
+export function describeFilter({ partners, changes, countries, arrivalFromDays, arrivalToDays }: Subscription): string {
   const parts = [
     ...(partners === null ? [] : [`partners ${partners.join(", ")}`]),
     ...(changes === null ? [] : [`changes ${changes.join(", ")}`]),

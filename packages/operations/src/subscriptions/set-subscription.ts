@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  changeSubscription,
+  inTransaction,
+  pauseSubscription,
+  resumeSubscription,
+  type Subscription,
+  type SubscriptionSettings,
+} from "@booking-events/store";
+import type { Context, Pool } from "../context.ts";
+import { OperationFailure } from "../operation-failure.ts";
+import { withDatabase } from "../services/database.ts";
+import { requireSubscription, unknownSubscription } from "./find-subscription.ts";
+import { requireUsable } from "./require-usable.ts";
+
+/** What is undefined stays as it is. */
+export type SubscriptionChanges = {
+  [Setting in keyof SubscriptionSettings]: SubscriptionSettings[Setting] | undefined;
+};
+
+/** A process that has died is active for up to 10 s more. */
+const busyLimitMs = 20_000;
+const busyStepMs = 200;
+
+/**
+ * Changes a subscription, which keeps its place. A filter decides from now on: of a booking that the subscriber knows it
+ * also hears when that is deleted or erased.
+ *
+ * @returns the subscription as it is now
+ * @throws OperationFailure if something can't be changed
+ */
+export async function setSubscription(
+  context: Context,
+  name: string,
+  changes: SubscriptionChanges,
+  { by }: { by: string },
+): Promise<Subscription> {
+  await requireUsable(context, changes);
+  return withDatabase(context, async (pool) => {
+    const before = await requireSubscription(pool, name);
+    const wanted = merge(before, changes);
+    requirePossible(before, changes, wanted);
+    if (!hasMemory(before) && hasMemory(wanted)) await changeAndRemember(pool, before, wanted, by);
+    else
+      await inTransaction(pool, (client) =>
+        changeSubscription(client, name, wanted, { remembers: false, resumes: false }),
+      );
+    return requireSubscription(pool, name);
+  });
+}
+
+function merge(before: Subscription, changes: SubscriptionChanges): SubscriptionSettings {
+  const { url, mode, payload, partners, changes: kinds, countries, arrivalFromDays, arrivalToDays } = before;
+  const settings = { url, mode, payload, partners, changes: kinds, countries, arrivalFromDays, arrivalToDays };
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+  return { ...settings, ...Object.fromEntries(given) };
+}
+
+function requirePossible(
+  { name, url, partners: known }: Subscription,
+  changes: SubscriptionChanges,
+  { partners, arrivalFromDays, arrivalToDays }: SubscriptionSettings,
+): void {
+  if (url === null && (changes.url !== undefined || changes.mode !== undefined))
+    throw new OperationFailure(
+      `The subscriber of ${name} pulls, which can't be changed, so it takes no --url and no --mode. To post to it, add ` +
+        "another subscription.",
+    );
+  const left = known === null ? partners !== null : known.some((id) => !(partners?.includes(id) ?? true));
+  if (left)
+    throw new OperationFailure(
+      `The subscriber of ${name} knows bookings of ${known === null ? "all partners" : known.join(", ")}, and must hear ` +
+        "when one is erased, so no partner can be left out. Add another subscription. Remove this one when its " +
+        "subscriber has deleted what it keeps.",
+    );
+  if (arrivalFromDays !== null && arrivalToDays !== null && arrivalFromDays > arrivalToDays)
+    throw new OperationFailure(
+      `The window would end before it begins: from ${arrivalFromDays} to ${arrivalToDays} days after the change.`,
+    );
+  if ((arrivalFromDays === null) !== (arrivalToDays === null))
+    throw new OperationFailure("It has no window so far. Give both --arrival-from-days and --arrival-to-days.");
+}
+
+/** Whether its reader remembers what it was given: see feed_handed. */
+function hasMemory({ changes, countries, arrivalFromDays }: SubscriptionSettings): boolean {
+  return changes !== null || countries !== null || arrivalFromDays !== null;
+}
+
+async function changeAndRemember(
+  pool: Pool,
+  { name }: Subscription,
+  wanted: SubscriptionSettings,
+  by: string,
+): Promise<void> {
+  // The process that posts must let go of the reader before, or what it posts by the old filter would not be remembered.
+  const resumes = await pauseSubscription(pool, name, { reason: "Its filter is being changed.", by });
+  for (const giveUpAtMs = Date.now() + busyLimitMs; ; ) {
+    const result = await inTransaction(pool, (client) =>
+      changeSubscription(client, name, wanted, { remembers: true, resumes }),
+    );
+    if (result === "changed") return;
+    if (result === "unknown") throw unknownSubscription(name);
+    if (Date.now() > giveUpAtMs) {
+      if (resumes) await inTransaction(pool, (client) => resumeSubscription(client, name));
+      throw new OperationFailure(
+        `Nothing was changed: the process webhooks still delivers to ${name}. Look at its log, and try again.`,
+      );
+    }
+    await sleep(busyStepMs);
+  }
+}
