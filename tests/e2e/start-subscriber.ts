@@ -1,7 +1,9 @@
 import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import type { Certificate } from "@booking-events/scripts/certificates";
 import type { WebhookEvent } from "@booking-events/subscribers";
 
 export interface Received {
@@ -21,17 +23,24 @@ export interface SubscriberServer {
   close(): Promise<void>;
 }
 
-/** A real subscriber, which remembers all that it gets. */
-export async function startSubscriber(): Promise<SubscriberServer> {
-  const server = createServer(async (request, response) => {
+/**
+ * A real subscriber, which remembers all that it gets.
+ *
+ * @param tls by default, it has http
+ */
+export async function startSubscriber(tls?: Certificate): Promise<SubscriberServer> {
+  const listener: RequestListener = async (request, response) => {
     const body = await text(request);
     const post = { headers: toStrings(request.headers), body, event: JSON.parse(body) as WebhookEvent };
     subscriber.received.push(post);
     end(response, await subscriber.answer(post), () => subscriber.taken.push(post));
-  });
+  };
+  const server =
+    tls === undefined ? createServer(listener) : createHttpsServer({ cert: tls.certificate, key: tls.key }, listener);
   await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
   const subscriber: SubscriberServer = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    url: tls === undefined ? `http://127.0.0.1:${port}/hook` : `https://localhost:${port}/hook`,
     taken: [],
     received: [],
     answer: () => 204,
