@@ -123,7 +123,11 @@ describe.skipIf(findTool("prometheus") === undefined)(
         await response.body?.cancel();
       };
       for (let number = 0; !stopping.signal.aborted; number += 1) {
-        await send({ consumerTripPartnerExternalReference: `TRIP-${number}`, loyaltyTier: "gold" });
+        await send({
+          consumerTripPartnerExternalReference: `TRIP-${number}`,
+          loyaltyTier: "gold",
+          consumerPhone: "07911 123456",
+        });
         await send({ consumerTripPartnerExternalReference: "TRIP", number }, { "Idempotency-Key": "the-same" });
         await send({ consumerTripPartnerExternalReference: `POISON-${number}` });
         await send({ consumerTripPartnerExternalReference: `WRONG-${number}` });
