@@ -209,6 +209,10 @@ describe("over TLS and with the least privileges,", () => {
     expect(discarded).toMatchObject({ exitCode: 0 });
     for (const look of [
       ["bookings", "show", "acme", "TRIP-1"],
+      ["bookings", "show", "acme", "TRIP-1", "--at", "0", "--diff"],
+      ["bookings", "stuck"],
+      ["bookings", "restore", "acme", "TRIP-1", "NEVER", "--at", "0", "--yes"],
+      ["find", "TRIP-1", "--json"],
       ["events", "list"],
       ["dead-letters", "list", "--resolved"],
       ["partners", "list"],
