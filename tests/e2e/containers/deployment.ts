@@ -217,7 +217,7 @@ const nextImage = `ARG BASE
 FROM $BASE
 USER root
 COPY 9999_next.sql /
-RUN folder=/app/node_modules/@booking-events/store/migrations; [ ! -d $folder ] || cp /9999_next.sql $folder
+RUN find /app -type d -path '*/@booking-events/store/migrations' -exec cp /9999_next.sql {} ';'
 USER node
 `;
 
