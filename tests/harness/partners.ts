@@ -11,6 +11,7 @@ export function partner(id: string, secrets: Record<string, string | null>, more
     kinds: ["create", "update", "delete"],
     rateLimit: { perSecond: 1_000, burst: 1_000 },
     bytesPerDay: defaultBytesPerDay,
+    held: false,
     secrets: Object.entries(secrets).map(([secret, expiresAt], index) => ({
       id: `s${index + 1}`,
       sha256: digestSecret(secret),
@@ -27,6 +28,7 @@ export const partnersFile: PartnersFile = {
     partner("acme", { [acmeSecret]: null, "acme-expired": "2026-01-02T00:00:00Z" }),
     partner("zenith", { "zenith-secret": "2999-01-01T00:00:00Z" }),
     partner("closed", { "closed-secret": null }, { enabled: false }),
+    partner("kept-waiting", { "held-secret": null }, { held: true }),
     partner("updater", { "updater-secret": null }, { kinds: ["update"] }),
   ],
 };

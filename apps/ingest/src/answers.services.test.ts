@@ -267,6 +267,17 @@ describe("503", () => {
     }
   });
 
+  test.each(["create", "update", "delete"])(
+    "for %s of a partner that is on hold, and only by its secret",
+    async (kind) => {
+      const before = ingest.observed.length;
+      const answer = await exchange(ingest.port, { path: `/booking-event/${kind}/held-secret`, body: booking });
+      expectAnswer(answer, answers.partnerHeld, closed);
+      expect(answer.headers["Retry-After"]).toBe("60");
+      expect(ingest.observed.slice(before)).toMatchObject([{ partner: "kept-waiting", outcome: "partner-held" }]);
+    },
+  );
+
   test("when the queue fails, and the log states the cause", async () => {
     const failing = await startIngest({
       async enqueue() {

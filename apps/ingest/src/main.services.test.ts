@@ -217,6 +217,17 @@ test("a change to the partners file applies without a restart; an invalid one is
   expect(await statusOf("zenith-secret")).toBe(200);
   expect(await main.readiness()).toEqual({ status: 200, body: { ready: true } });
 
+  const path = "/booking-event/create/added-secret";
+  writePartners([...partnersFile.partners, partner("added", { "added-secret": null }, { held: true })]);
+  await waitFor(async () => (await statusOf("added-secret")) === 503);
+  expect(JSON.parse((await exchange(main.port, { path, body: booking })).body)).toMatchObject({ code: "partner-held" });
+  // It counts neither as a failure of ours nor as the partner's.
+  expect(await main.metrics()).toMatch(
+    /^ingest_requests_total\{kind="create",status="held",partner="added",.*\} \d+$/m,
+  );
+  writePartners([...partnersFile.partners, partner("added", { "added-secret": null })]);
+  await waitFor(async () => (await statusOf("added-secret")) === 200);
+
   writeFileSync(partnersPath, "{");
   const warnings = [expect.stringMatching(/partners\.json is not valid: is not JSON/)];
   await waitFor(async () => expect(await main.readiness()).toEqual({ status: 200, body: { ready: true, warnings } }));

@@ -9,6 +9,7 @@ export {
   revokeSecret,
   rotateSecret,
   setEnabled,
+  setHeld,
 } from "./partner-changes.ts";
 export { createPartnerRegistry, type KnownSecret, type PartnerRegistry } from "./partner-registry.ts";
 export { PartnersError } from "./partners-error.ts";

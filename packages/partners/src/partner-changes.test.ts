@@ -22,6 +22,7 @@ function fileWith(...secrets: { id: string; expiresAt: string | null }[]): Partn
     kinds: ["create"],
     rateLimit: { perSecond: 200, burst: 400 },
     bytesPerDay: 1_000,
+    held: false,
     secrets: secrets.map((secret) => ({
       ...secret,
       sha256: digestSecret(secret.id),

@@ -27,7 +27,11 @@ export function addPartner(
   }
   const { added, record } = createSecret([], now, expiresAt);
   const limits = { rateLimit, bytesPerDay };
-  const partner: Partner = { id, name, enabled: true, kinds, ...limits, secrets: [record], ...withCountry(country) };
+  const partner: Partner = {
+    ...{ id, name, enabled: true, kinds, ...limits, held: false },
+    secrets: [record],
+    ...withCountry(country),
+  };
   return { file: { ...file, partners: [...file.partners, partner] }, added };
 }
 
@@ -82,6 +86,12 @@ export function revokeSecret(
 export function setEnabled(file: PartnersFile, { id, enabled }: { id: string; enabled: boolean }): PartnersFile {
   const partner = getPartner(file, id);
   return partner.enabled === enabled ? file : replacePartner(file, { ...partner, enabled });
+}
+
+/** @returns the same file if nothing changes */
+export function setHeld(file: PartnersFile, { id, held }: { id: string; held: boolean }): PartnersFile {
+  const partner = getPartner(file, id);
+  return partner.held === held ? file : replacePartner(file, { ...partner, held });
 }
 
 /** Omitted properties are not changed. */

@@ -10,6 +10,7 @@ const partner = {
   kinds: ["create", "update", "delete"],
   rateLimit: { perSecond: 200, burst: 400 },
   bytesPerDay: 1_000_000,
+  held: false,
   secrets: [secret],
 };
 
@@ -26,6 +27,12 @@ test("a partner without a quota has the default", () => {
   const { bytesPerDay: _, ...unlimited } = partner;
   const result = parsePartnersFile(JSON.stringify({ partners: [unlimited] }));
   expect(result).toMatchObject({ success: true, file: { partners: [{ bytesPerDay: defaultBytesPerDay }] } });
+});
+
+test("a partner is not on hold unless it says so", () => {
+  const { held: _, ...silent } = partner;
+  const result = parsePartnersFile(JSON.stringify({ partners: [silent] }));
+  expect(result).toMatchObject({ success: true, file: { partners: [{ held: false }] } });
 });
 
 test("a partner's country is an ISO 3166-1 alpha-2 code", () => {

@@ -49,6 +49,8 @@ const Partner = v.strictObject({
   ),
   /** Phone numbers without a country code are read as numbers of this country: an ISO 3166-1 alpha-2 code. */
   country: v.optional(v.pipe(v.string(), v.check(isCountryCode, "must be an ISO 3166-1 alpha-2 code, such as GB"))),
+  /** Its events are refused for now, so that its sender keeps them. */
+  held: v.optional(v.boolean(), false),
   secrets: v.array(PartnerSecret),
 });
 

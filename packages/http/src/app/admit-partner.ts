@@ -55,6 +55,7 @@ export async function admitPartner(
   options.recordUse(partner.id, secretId);
   if (options.isShuttingDown()) throw new Refusal(answers.shuttingDown);
   if (options.isOverloaded() || options.isLate(ctx.req.socket)) throw new Refusal(answers.overloaded);
+  if (kind !== null && partner.held) throw new Refusal(answers.partnerHeld);
   // Every request with a valid secret takes a token, even a dry run or a request that is refused later.
   const { retryAfterS, isOverQuota, headers } = await options.limiter.take(partner);
   ctx.state.rateLimitHeaders = headers;

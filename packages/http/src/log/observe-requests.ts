@@ -1,5 +1,6 @@
 import type { Partner } from "@booking-events/partners";
 import { Counter, createTallies, Histogram, type Logger, type Registry } from "@booking-events/runtime";
+import { answers } from "@booking-events/schema";
 import { createRefusalCounter, type RefusalCounter } from "./count-refusals.ts";
 import type { ObservedRequest } from "./observed-request.ts";
 
@@ -19,7 +20,9 @@ export class RequestObserver {
     this.#refusals = createRefusalCounter(logger);
     this.#requests = createTallies({
       name: `${app}_requests_total`,
-      help: "Requests by kind, status and, if authenticated, partner. Status none means that the client disconnected.",
+      help:
+        "Requests by kind, status and, if authenticated, partner. Status none means that the client disconnected, and " +
+        "held that the partner is on hold.",
       labelNames: ["kind", "status", "partner"],
       registers: [metrics],
     });
@@ -72,7 +75,8 @@ export class RequestObserver {
 
   #count(request: ObservedRequest): void {
     const { kind, partner, status, outcome, durationMs, isSecretRefused, isAddressUnreadable } = request;
-    const label = String(status ?? "none");
+    // What an operator has decided is no failure of ours: it does not count as a 503.
+    const label = outcome === answers.partnerHeld.code ? "held" : String(status ?? "none");
     if (isSecretRefused) this.#refusedSecrets.inc({ cause: outcome, status: label });
     if (isAddressUnreadable) this.#unreadableAddresses.inc();
     this.#requests(kind ?? "none", label, partner ?? "none").count += 1;

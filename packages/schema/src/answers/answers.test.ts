@@ -88,6 +88,13 @@ const refusals: [answer: Answer, status: number, code: string, message: string, 
     { "Retry-After": "3600" },
   ],
   [
+    answers.partnerHeld,
+    503,
+    "partner-held",
+    "Your events are on hold at the moment. Retry the same request after the delay in the Retry-After header.",
+    { "Retry-After": "60" },
+  ],
+  [
     answers.overloaded,
     503,
     "overloaded",

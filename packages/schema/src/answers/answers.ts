@@ -149,6 +149,9 @@ export const tooManyGuesses = (retryAfterS: number): Answer =>
     { "Retry-After": String(retryAfterS), Connection: "close" },
   );
 
+/** For a valid secret whose partner an operator has put on hold. Its sender keeps the event. */
+export const partnerHeld = refusedForNow(503, "partner-held", 60, "Your events are on hold at the moment.");
+
 /** Sent before any work is done for the event. */
 export const overloaded = refusedForNow(503, "overloaded", 5, "The service is overloaded.");
 
