@@ -311,7 +311,11 @@ function opsRunner(from: CodeFrom, environment: NodeJS.ProcessEnv, signal: Abort
   return async (...args) => {
     try {
       const command = [...entryPoint(from, "ops"), ...args];
-      return await runCommand(process.execPath, command, { cwd: root, env: environment, signal });
+      return await runCommand(process.execPath, command, {
+        cwd: root,
+        env: { OPERATOR: "npm start", ...environment },
+        signal,
+      });
     } catch (cause) {
       signal.throwIfAborted();
       throw new SetupProblem(`ops failed. ${cause}`, "Fix what it names and start again.", { cause });

@@ -23,7 +23,7 @@ grant select, insert, update on dead_letters to booking_events_worker;
 -- It removes what is too old by functions that run with the rights of the owner, and delete nothing of the last day.
 grant select on log_retention to booking_events_worker;
 grant execute on function create_log_partitions, drop_log_partition, delete_old_events, delete_old_changes,
-  empty_deleted_bookings, delete_old_dead_letters to booking_events_worker;
+  empty_deleted_bookings, delete_old_dead_letters, delete_old_operator_actions to booking_events_worker;
 grant select, update on digest_key to booking_events_worker;
 -- At its start it looks for missing migrations.
 grant select on schema_migrations to booking_events_worker;
@@ -57,6 +57,8 @@ grant update (reference) on booking_changes to booking_events_ops;
 grant update (last_id) on feed_position to booking_events_ops;
 grant select, update on digest_key to booking_events_ops;
 grant select, insert, update on erasures to booking_events_ops;
+-- What it has done it can add and complete, and neither change nor remove.
+grant select, insert, update (ended_at, outcome, problem, did) on operator_actions to booking_events_ops;
 grant execute on function remove_guest_samples to booking_events_ops;
 grant update (last_id, snapshot_after, moved_at, active_id, failing_since, breaker_opened_at, probe_at), delete
   on feed_readers to booking_events_ops;

@@ -14,9 +14,13 @@ interface Ran {
 
 export function operateWith(program: readonly string[], environment: Record<string, string>): Operate {
   return async (args, signal) => {
-    const child = spawnApp([...(await bundleProgram(program)), ...args], environment, {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const child = spawnApp(
+      [...(await bundleProgram(program)), ...args],
+      { OPERATOR: "chaos", ...environment },
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
     const kill = () => child.kill("SIGKILL");
     signal.addEventListener("abort", kill, { once: true });
     if (signal.aborted) kill();

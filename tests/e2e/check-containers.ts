@@ -37,9 +37,6 @@ async function withDeployment(work: (deployment: Deployment) => Promise<void>): 
   const deployment = await Deployment.create(root, signal);
   try {
     await work(deployment);
-  } catch (error) {
-    if (!signal.aborted) console.error(await deployment.describeUnwell());
-    throw error;
   } finally {
     await deployment.remove();
   }

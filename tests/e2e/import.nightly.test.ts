@@ -29,7 +29,7 @@ function startImport(lines: string[], asOf: Date) {
   return spawn(
     process.execPath,
     ["apps/ops/dist/main.js", "import", file, "--partner", "acme", "--as-of", asOf.toISOString(), "--json"],
-    { env: surroundings().environment, stdio: ["ignore", "pipe", "pipe"] },
+    { env: { ...surroundings().environment, OPERATOR: "tester" }, stdio: ["ignore", "pipe", "pipe"] },
   );
 }
 

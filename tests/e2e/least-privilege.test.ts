@@ -231,6 +231,7 @@ describe("over TLS and with the least privileges,", () => {
       ["queue", "resume"],
       ["queue", "retry-now"],
       ["queue", "attach"],
+      ["audit"],
     ]) {
       expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
     }
@@ -550,6 +551,9 @@ describe("what a process does not need is refused", () => {
     ["ops", "update booking_events set sequence = 1"],
     ["ops", "update booking_changes set change = 'created'"],
     ["ops", "delete from erasures"],
+    ["ops", "delete from operator_actions"],
+    ["ops", "update operator_actions set operator = 'another'"],
+    ["worker", "select * from operator_actions"],
     ["worker", "select * from erasures"],
     ["worker", "select signing_key from subscriptions"],
     ["lookup", "select name from subscriptions"],

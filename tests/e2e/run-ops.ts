@@ -11,7 +11,7 @@ export interface Ran {
 /** Runs a command of the built operator's command line, whatever it ends with. */
 export async function runOps(args: string[], environment: Record<string, string>): Promise<Ran> {
   const program = await bundleProgram(["apps/ops/dist/main.js"]);
-  const env = { PATH: process.env["PATH"], ...compileCache, ...environment };
+  const env = { PATH: process.env["PATH"], ...compileCache, OPERATOR: "tester", ...environment };
   return new Promise((resolve) => {
     execFile(process.execPath, [...program, ...args], { env }, (error, stdout, stderr) =>
       resolve({ exitCode: Number(error?.code ?? 0), stdout, stderr }),

@@ -1,6 +1,7 @@
 import { OperationFailure, openContext } from "@booking-events/operations";
 import { describeError, StartError, version } from "@booking-events/runtime";
 import { Command, CommanderError } from "@commander-js/extra-typings";
+import { addAuditCommand } from "./commands/audit.ts";
 import { addBookingsCommands } from "./commands/bookings.ts";
 import { addDeadLettersCommands } from "./commands/dead-letters.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
@@ -78,16 +79,19 @@ function createProgram(context: Context): Command {
 Environment:
   PARTNERS_FILE   the partners file of ingest (default: ./partners.json)
   DATABASE_URL    the worker's PostgreSQL: required for all but partners, refusals, and queue
-                  pause and resume
+                  pause and resume, which need it only to be recorded
   DATABASE_SCHEMA the schema of the worker's tables, if it is not public
   REDIS_URL       the queue: required for status, doctor, maintain, queue, dead-letters replay,
                   import, guests erase, refusals and partners warnings; others show more with it.
                   For a cluster or sentinels, REDIS_CLUSTER or REDIS_SENTINELS instead: see
                   docs/operations/variables.md
   DIGEST_KEY      the worker's, if it has one: required for guests
+  OPERATOR        who you are, for ops audit, if you don't say it by --by
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
   QUEUE_SHARDS    the number of its shards, if it is not 1
 These are also read from .data/env and .data/ops.env, which npm start writes. All times are in UTC.
+
+What follows -- is no option: a reference that begins with - comes after it, as in the last example.
 
 Exit codes: 0 success; 1 refused or failed, with the reason on stderr; 2 wrong usage.
 
@@ -96,6 +100,7 @@ Examples:
   $ ops partners add acme --name "Acme Travel"
   $ ops events list --partner acme
   $ ops bookings show acme TRIP-1
+  $ ops bookings show acme -- -1
 With Compose, ops is deploy/ops. From the sources, it is npm run ops --; in scripts, npm run -s ops --.`,
     );
   addStatusCommand(program, context);
@@ -109,6 +114,7 @@ With Compose, ops is deploy/ops. From the sources, it is npm run ops --; in scri
   addSubscriptionsCommands(program, context);
   addGuestsCommands(program, context);
   addRefusalsCommand(program, context);
+  addAuditCommand(program, context);
   addImportCommand(program, context);
   addQueueCommands(program, context);
   addMigrateCommand(program, context);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { maintainRegularly } from "./maintain-regularly.ts";
 
 const nothing: Maintained = {
-  removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0 },
+  removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0, operator_actions: 0 },
   removedOpenLetters: 0,
   createdPartitions: [],
   droppedPartitions: [],

@@ -14,18 +14,21 @@ export {
   followWindowMs,
   type GuestSearch,
   type Maintained,
+  type OperatorAction,
   type Removal,
   type Subscription,
   toGuestSearch,
 } from "@booking-events/store";
 export type { PostOutcome } from "@booking-events/subscribers";
+export { listActions } from "./actions/list-actions.ts";
+export { type ActingContext, recordAction, recordTransaction } from "./actions/record-action.ts";
 export { keysOf } from "./bookings/booking-keys.ts";
 export { describeTrip, pickTrip } from "./bookings/describe-trip.ts";
 export { findStory, type Story } from "./bookings/find-story.ts";
 export { findStuck, type StuckEvent, type StuckEvents } from "./bookings/find-stuck.ts";
-export { renormaliseBookings } from "./bookings/renormalise-bookings.ts";
+export { countDifferences, renormaliseBookings } from "./bookings/renormalise-bookings.ts";
 export type { Repair } from "./bookings/repair-booking.ts";
-export { repairBookings } from "./bookings/repair-bookings.ts";
+export { planRepairs, repairBookings } from "./bookings/repair-bookings.ts";
 export type { QueueView } from "./bookings/search-queue.ts";
 export type { StoryEvent } from "./bookings/tell-story.ts";
 export type { Verification } from "./bookings/verify-booking.ts";
@@ -62,29 +65,30 @@ export {
 } from "./guests/erase-guest.ts";
 export { exactOf, findGuest, findStored, nearOf, type StoredFindings } from "./guests/find-guest.ts";
 export { checkLine, type ImportSource, isRejection, type Rejection } from "./import/check-line.ts";
-export { importBookings, prepareImport } from "./import/import-bookings.ts";
+export { checkImport, importBookings, prepareImport } from "./import/import-bookings.ts";
 export { eventsTogether, type QueueLimits, queueEvents, type Shortage } from "./import/queue-events.ts";
 export { readLines } from "./import/read-lines.ts";
-export { requireJsonLines } from "./import/require-json-lines.ts";
 export { isUuid } from "./is-uuid.ts";
 export { openContext } from "./open-context.ts";
 export { OperationFailure } from "./operation-failure.ts";
 export {
   addPartner,
   enablePartner,
+  holdPartner,
   planRevocation,
   revokeSecret,
   rotateSecret,
   setPartner,
 } from "./partners/change-partners.ts";
 export { countWarnings, type WarningTotal } from "./partners/count-warnings.ts";
+export { findRecentUse } from "./partners/find-recent-use.ts";
 export { findRefusals } from "./partners/find-refusals.ts";
 export { type ListedPartner, type ListedSecret, listPartners } from "./partners/list-partners.ts";
 export { recordRevoked } from "./partners/record-revoked.ts";
 export { attachDatabase, pauseQueue, readFedDatabase } from "./queue/change-queue.ts";
 export { retryEventsNow } from "./queue/retry-events-now.ts";
 export type { PlannedBooking, Reason } from "./restore/plan-restore.ts";
-export { type Restored, type RestoreRequest, restoreBookings } from "./restore/restore-bookings.ts";
+export { planRestore, type Restored, type RestoreRequest, restoreBookings } from "./restore/restore-bookings.ts";
 export type { RestoreResults } from "./restore/restore-run.ts";
 export {
   type DatabaseSettings,

@@ -42,6 +42,7 @@ test("a variable that is not set has its documented default", () => {
     QUEUE_PREFIX: "{booking-events}",
     QUEUE_SHARDS: 1,
     WEBHOOKS_ALLOW_PRIVATE: false,
+    OPERATOR_REQUIRED: false,
     LOG_LEVEL: "info",
     SHUTDOWN_DELAY_MS: 0,
     SHUTDOWN_TIMEOUT_MS: 15_000,

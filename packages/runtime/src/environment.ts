@@ -165,6 +165,8 @@ export const variables = {
   QUEUE_SHARDS: v.optional(shardCount, "1"),
   /** Subscribers may have URLs with http and private addresses. */
   WEBHOOKS_ALLOW_PRIVATE: v.optional(trueOrFalse, "false"),
+  OPERATOR: v.optional(v.string()),
+  OPERATOR_REQUIRED: v.optional(trueOrFalse, "false"),
   /** A proxy that they are reached through. */
   WEBHOOKS_PROXY_URL: v.optional(httpUrl),
   LOG_LEVEL: v.optional(

@@ -587,6 +587,39 @@ comment on column erasures.events is 'How many events in the log were emptied.';
 comment on column erasures.dead_letters is 'How many dead letters were emptied.';
 comment on column erasures.jobs is 'How many events were taken out of the queue.';
 
+create table operator_actions (
+  id uuid primary key,
+  began_at timestamptz not null default clock_timestamp(),
+  ended_at timestamptz,
+  operator text collate "C" not null,
+  command text collate "C" not null,
+  arguments jsonb not null,
+  outcome text collate "C" check (outcome in ('done', 'refused', 'failed')),
+  problem text collate "C",
+  did jsonb not null,
+  check ((outcome is null) = (ended_at is null))
+);
+create index operator_actions_began_at on operator_actions (began_at, id);
+
+-- Who may act can complete an action that was begun. Nobody but the tables' owner can change or remove what is complete.
+alter table operator_actions enable row level security;
+create policy look on operator_actions for select using (true);
+create policy begin on operator_actions for insert with check (true);
+create policy complete on operator_actions for update using (outcome is null) with check (outcome is not null);
+
+comment on table operator_actions is
+  'What operators have done: one row for each command that changes something. It holds nothing of a guest, and no secret.';
+comment on column operator_actions.id is 'A random id.';
+comment on column operator_actions.began_at is 'When it was recorded first: before the action, if PostgreSQL could be reached.';
+comment on column operator_actions.ended_at is 'When its end was recorded.';
+comment on column operator_actions.operator is 'Who acted, in their own words.';
+comment on column operator_actions.command is 'What was done, as the command line names it, such as partners revoke.';
+comment on column operator_actions.arguments is 'To what, by ids and names of partners, secrets, events and subscriptions.';
+comment on column operator_actions.outcome is
+  'How it ended. Null: unknown. It goes on, or its process ended before it could be recorded.';
+comment on column operator_actions.problem is 'Why it was refused or failed, as a sentence.';
+comment on column operator_actions.did is 'What it has changed: counts, and ids of what is new.';
+
 create table log_retention (
   is_only_row boolean primary key default true check (is_only_row),
   -- With a horizon in the future, every event would expire.

@@ -318,5 +318,22 @@ begin
 end $$;
 revoke execute on function delete_old_dead_letters from public;
 
+-- Deletes what operators did longer ago than the log is kept.
+create function delete_old_operator_actions(retention_days integer, at timestamptz, max_actions integer) returns integer
+language plpgsql security definer
+set search_path from current
+as $$
+declare
+  horizon constant timestamptz := log_horizon(retention_days, agreed_time(at));
+  deleted integer;
+begin
+  delete from operator_actions where id in (
+    select id from operator_actions where began_at < horizon order by began_at limit max_actions
+  );
+  get diagnostics deleted = row_count;
+  return deleted;
+end $$;
+revoke execute on function delete_old_operator_actions from public;
+
 -- Events of the first weeks have their partitions from the start.
 select create_log_partitions(2);

@@ -106,6 +106,13 @@ export { findCreatesAround } from "./tables/find-creates-around.ts";
 export { findKeyUses } from "./tables/find-key-uses.ts";
 export { toJsonbText } from "./tables/jsonb-text.ts";
 export { readLogHorizon } from "./tables/log-horizon.ts";
+export {
+  type ActionFilter,
+  type ActionToWrite,
+  listActions,
+  type OperatorAction,
+  writeAction,
+} from "./tables/operator-actions.ts";
 export { type LogPage, type LogRange, readLog, startOfLog } from "./tables/read-log.ts";
 export { type BookingToSave, insertBookings, updateBookings } from "./tables/save-bookings.ts";
 export {

@@ -172,14 +172,6 @@ export class Deployment {
     );
   }
 
-  /** For whoever looks for the cause of a failure: the end of the logs of services that do not run well. */
-  async describeUnwell(): Promise<string> {
-    const isUnwell = ({ isRunning, exitCode, health = "healthy" }: Container) =>
-      isRunning ? health !== "healthy" : exitCode !== 0;
-    const services = new Set((await this.containers()).filter(isUnwell).map(({ service }) => service));
-    return services.size === 0 ? "" : this.compose("logs", "--no-color", "--tail=10", ...services).catch(String);
-  }
-
   /** Removes the containers and their data, and checks that nothing is left. */
   async down(): Promise<void> {
     await this.compose("--profile=*", "down", "--volumes", "--remove-orphans");

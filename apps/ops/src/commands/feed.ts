@@ -10,6 +10,7 @@ import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { confirm } from "../terminal/confirm.ts";
 import type { Column } from "../terminal/format-table.ts";
+import { actAs, byOption } from "../terminal/operator.ts";
 import { printLine, printRows } from "../terminal/print.ts";
 import { addDeadLettersCommand } from "./feed/dead-letters.ts";
 
@@ -41,9 +42,11 @@ export function addFeedCommands(program: Command, context: Context): void {
     )
     .argument("<name>", "the reader's name")
     .option("--yes", "don't ask for confirmation")
-    .action(async (name, { yes }) => {
+    .addOption(byOption())
+    .action(async (name, { yes, by }) => {
+      const acting = actAs(context, by);
       await confirm(context, `Make the reader ${name} start over`, yes);
-      await resetReader(context, name);
+      await resetReader(acting, name);
       printLine(context.stdout, `The reader ${name} starts over.`);
     });
   feed
@@ -55,9 +58,11 @@ export function addFeedCommands(program: Command, context: Context): void {
     )
     .argument("<name>", "the reader's name")
     .option("--yes", "don't ask for confirmation")
-    .action(async (name, { yes }) => {
+    .addOption(byOption())
+    .action(async (name, { yes, by }) => {
+      const acting = actAs(context, by);
       await confirm(context, `Remove the reader ${name}`, yes);
-      await removeReader(context, name);
+      await removeReader(acting, name);
       printLine(context.stdout, `Removed the reader ${name}.`);
     });
 }

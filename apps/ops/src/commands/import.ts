@@ -1,14 +1,16 @@
 import { once } from "node:events";
 import { createReadStream, openSync, statSync, writeFileSync } from "node:fs";
-import { importBookings, prepareImport, type Rejection, requireJsonLines } from "@booking-events/operations";
+import { checkImport, importBookings, prepareImport, type Rejection } from "@booking-events/operations";
 import { eventKinds } from "@booking-events/schema";
 import { type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { parseInstant } from "../terminal/duration.ts";
+import { actAs, byOption } from "../terminal/operator.ts";
 import { printJson, printLine } from "../terminal/print.ts";
 import { printable } from "../terminal/printable.ts";
 import { createProgress, type Progress } from "./import/progress.ts";
+import { requireJsonLines } from "./import/require-json-lines.ts";
 
 /** An older export says little about today's bookings. */
 const maxAgeDays = 30;
@@ -32,6 +34,7 @@ export function addImportCommand(program: Command, context: Context): void {
     .addOption(new Option("--kind <kind>", "what each line is").choices(eventKinds).default("create"))
     .option("--rejected <file>", "also write why lines were rejected to this file, as JSON lines")
     .option("--dry-run", "only check the lines")
+    .addOption(byOption())
     .option("--json", "print a JSON object: lines, queued, known, rejected")
     .addHelpText(
       "after",
@@ -52,8 +55,9 @@ Examples:
   $ ops import bookings.ndjson --partner acme --as-of 2026-11-20T12:00:00Z --dry-run
   $ gunzip -c bookings.gz | ops import - --partner acme --as-of 2026-11-20T12:00:00Z`,
     )
-    .action(async (file, { partner, kind, asOf, rejected, dryRun, json }) => {
+    .action(async (file, { partner, kind, asOf, rejected, dryRun, by, json }) => {
       const isDryRun = dryRun === true;
+      const acting = isDryRun ? undefined : actAs(context, by);
       const prepared = await prepareImport(context, { partner, kind, asOf }, { isDryRun });
       if (isSameFile(file, rejected))
         throw new CommandFailure("--rejected must be another file than the one with the bookings.", { exitCode: 2 });
@@ -61,7 +65,8 @@ Examples:
       context.atSignal(() => describeInterruption(progress, isDryRun));
       const reject = openRejections(context, rejected);
       const chunks = await openInput(context, file, prepared.source.maxLineBytes);
-      await importBookings(context, chunks, prepared, { ...progress, reject, isDryRun });
+      if (acting === undefined) await checkImport(chunks, prepared, { ...progress, reject });
+      else await importBookings(acting, chunks, prepared, { ...progress, reject });
       if (json) printJson(context.stdout, progress.counts);
       else printLine(context.stdout, summarize(progress, isDryRun));
       if (progress.counts.rejected > 0)

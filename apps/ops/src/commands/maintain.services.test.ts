@@ -8,7 +8,7 @@ const { pool, url } = useTestDatabase({ maxConnections: 2 });
 const eventCount = 120;
 
 beforeEach(async () => {
-  await pool.query("truncate bookings, booking_events, booking_changes, dead_letters");
+  await pool.query("truncate bookings, booking_events, booking_changes, dead_letters, operator_actions");
   await pool.query("drop table if exists booking_events_2020_01");
 });
 
@@ -46,6 +46,10 @@ async function fill(): Promise<void> {
      values ('', 'acme', 'trip', 'T', 'deleted', gen_random_uuid(), 1, '{}', 1, 1, '2020-01-01', '2020-01-01', '2020-01-01')`,
   );
   await pool.query(
+    `insert into operator_actions (id, began_at, operator, command, arguments, did)
+     values (gen_random_uuid(), '2020-01-01', 'ada', 'queue pause', '{}', '{}')`,
+  );
+  await pool.query(
     `insert into dead_letters (event_id, error_code, error, attempts, envelope, failed_at, resolved_at)
      values (gen_random_uuid(), 'X', 'x', 1, '', '2020-01-01', '2020-01-01'),
        (gen_random_uuid(), 'X', 'x', 1, '', '2020-01-01', null), (gen_random_uuid(), 'X', 'x', 1, '', now(), null)`,
@@ -58,7 +62,7 @@ test("retention --dry-run needs no right but to read the tables", async () => {
   const role = `reader_${randomBytes(4).toString("hex")}`;
   await pool.query(
     `create role ${role} login password 'x';
-     grant select on bookings, booking_events, booking_changes, dead_letters to ${role}`,
+     grant select on bookings, booking_events, booking_changes, dead_letters, operator_actions to ${role}`,
   );
   try {
     const asReader = Object.assign(new URL(url), { username: role, password: "x" }).href;
@@ -82,6 +86,7 @@ test("retention --dry-run shows what maintain removes then, and removes nothing"
     ["bookings", 1],
     ["dead_letters", 1],
     ["dead_letters", 1],
+    ["operator_actions", 1],
   ]);
   for (const { bytes } of removals) expect(bytes).toBeGreaterThan(0);
   const { rowCount } = await pool.query("select from booking_events");
@@ -92,7 +97,7 @@ test("retention --dry-run shows what maintain removes then, and removes nothing"
     stdout: [
       ...["Dropped partition booking_events_2020_01", "Removed 240 events", "Removed 1 change"],
       "Removed the content of 1 deleted booking",
-      ...["Removed 2 dead letters", "Of these, open: 1 dead letter", ""],
+      ...["Removed 2 dead letters", "Of these, open: 1 dead letter", "Removed 1 recorded action", ""],
     ].join("\n"),
   });
   expect((await pool.query("select from booking_events")).rowCount).toBe(0);
@@ -108,7 +113,7 @@ test("retention --dry-run shows nothing in tables that PostgreSQL has never anal
     expect((await runOps(["migrate"], { environment: empty })).exitCode).toBe(0);
     const { stdout } = await runOps(["retention", "--dry-run", "--json"], { environment: empty });
     const removals = JSON.parse(stdout) as { rows: number; bytes: number }[];
-    expect(removals.map(({ rows, bytes }) => [rows, bytes])).toEqual(Array(5).fill([0, 0]));
+    expect(removals.map(({ rows, bytes }) => [rows, bytes])).toEqual(Array(6).fill([0, 0]));
   } finally {
     await execute(url, `drop database ${name}`);
   }
@@ -119,7 +124,7 @@ test("what is kept forever is named as such, and stays", async () => {
   const forever = { RETENTION_DAYS: "0", DELETED_RETENTION_DAYS: "0", DEAD_LETTER_RETENTION_DAYS: "0" };
   const run = (...args: string[]) => runOps(args, { environment: { DATABASE_URL: url, ...forever } });
   const { stdout } = await run("retention", "--dry-run");
-  expect(stdout.match(/kept forever/g)).toHaveLength(5);
+  expect(stdout.match(/kept forever/g)).toHaveLength(6);
   expect((await run("maintain")).stdout).toBe("Nothing to do.\n");
   expect((await pool.query("select from booking_events")).rowCount).toBe(2 * eventCount);
 });

@@ -1,6 +1,7 @@
 import { describeCount, type Maintained, maintainDatabase } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
+import { actAs, byOption } from "../terminal/operator.ts";
 import { printLine } from "../terminal/print.ts";
 
 export function addMaintainCommand(program: Command, context: Context): void {
@@ -14,9 +15,10 @@ export function addMaintainCommand(program: Command, context: Context): void {
         "come back: see what would go with retention --dry-run. Nothing is removed while the clocks of PostgreSQL, " +
         "Redis and this host differ by more than five minutes.",
     )
-    .action(async () => {
+    .addOption(byOption())
+    .action(async ({ by }) => {
       let hasDoneAnything = false;
-      await maintainDatabase(context, (done) => {
+      await maintainDatabase(actAs(context, by), (done) => {
         const lines = describe(done);
         hasDoneAnything ||= lines.length > 0;
         for (const line of lines) printLine(context.stdout, line);
@@ -26,7 +28,7 @@ export function addMaintainCommand(program: Command, context: Context): void {
 }
 
 function describe({ removed, removedOpenLetters, ...done }: Maintained) {
-  const { booking_events, booking_changes, bookings, dead_letters } = removed;
+  const { booking_events, booking_changes, bookings, dead_letters, operator_actions } = removed;
   return [
     ...done.createdPartitions.map((name) => `Created partition ${name}`),
     ...done.droppedPartitions.map((name) => `Dropped partition ${name}`),
@@ -35,6 +37,7 @@ function describe({ removed, removedOpenLetters, ...done }: Maintained) {
     ...countLine("Removed the content of", bookings, "deleted booking"),
     ...countLine("Removed", dead_letters, "dead letter"),
     ...countLine("Of these, open:", removedOpenLetters, "dead letter"),
+    ...countLine("Removed", operator_actions, "recorded action"),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { type Migrated, migrateDatabase } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
+import { actAs, byOption } from "../terminal/operator.ts";
 import { printLine } from "../terminal/print.ts";
 
 export function addMigrateCommand(program: Command, context: Context): void {
@@ -17,7 +18,10 @@ export function addMigrateCommand(program: Command, context: Context): void {
         "WORKER_DATABASE_PASSWORD, LOOKUP_DATABASE_PASSWORD, OPS_DATABASE_PASSWORD and WEBHOOKS_DATABASE_PASSWORD, and " +
         "grant each what it needs",
     )
-    .action(async ({ grant = false }) => printMigrated(context, await migrateDatabase(context, { grant })));
+    .addOption(byOption())
+    .action(async ({ grant = false, by }) =>
+      printMigrated(context, await migrateDatabase(actAs(context, by), { grant })),
+    );
 }
 
 function printMigrated({ stdout }: Context, { migrations, roles, withoutLogin }: Migrated): void {

@@ -2,11 +2,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { readPartnersFile } from "@booking-events/partners";
 import { createTokenBuckets, openRecords } from "@booking-events/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Ran, runOps } from "../testing/run-ops.ts";
 
+const { url } = useTestDatabase({ maxConnections: 1 });
 const prefix = uniquePrefix();
 const usedAt = new Date("2026-11-20T22:25:01.500Z");
 let folder: string;
@@ -27,8 +29,11 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }));
 
-async function partners(args: string[], environment: Record<string, string> = {}): Promise<Ran> {
-  return runOps(["partners", ...args], { environment: { PARTNERS_FILE: path, ...environment } });
+async function partners(args: string[], environment: Record<string, string> = {}, now?: Date): Promise<Ran> {
+  return runOps(["partners", ...args], {
+    environment: { PARTNERS_FILE: path, DATABASE_URL: url, ...environment },
+    ...(now && { now }),
+  });
 }
 
 test("revocations are recorded in Redis, also later, and when a secret is replaced at once", async () => {
@@ -63,6 +68,59 @@ test("revocations are recorded in Redis, also later, and when a secret is replac
     records.close();
   }
 });
+
+test("revoke and disable ask if the secret was used within a day", async () => {
+  const environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix };
+  const soon = new Date(usedAt.getTime() + 23 * 60 * 60_000);
+  const before = readPartnersFile(path);
+  const revoke = await partners(["revoke", "acme", "s1"], environment, soon);
+  expect(revoke).toEqual({
+    exitCode: 2,
+    stdout: "",
+    stderr:
+      "Revoke s1 of partner acme, which was used at 2026-11-20T22:25:01Z? There is no terminal for the answer. " +
+      "Add --yes. Nothing was done.\n",
+  });
+  const disable = await partners(["disable", "acme"], environment, soon);
+  expect(disable).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/^Partner acme sent something at .*hold acme/),
+  });
+  expect(readPartnersFile(path)).toEqual(before);
+  expect(await partners(["disable", "acme", "--yes"], environment, soon)).toMatchObject({ exitCode: 0 });
+  const later = new Date(usedAt.getTime() + 25 * 60 * 60_000);
+  expect(await partners(["enable", "acme"], environment, later)).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(await partners(["disable", "acme"], environment, later)).toMatchObject({ exitCode: 0, stderr: "" });
+  // Whatever it is, it must not wait for Redis.
+  await partners(["enable", "acme"], environment);
+  const down = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
+  expect(await partners(["disable", "acme"], down, soon)).toMatchObject({ exitCode: 0 });
+  await partners(["enable", "acme"], environment);
+});
+
+test("a partner that does not exist is an error, and not an empty list", async () => {
+  const environment = { PARTNERS_FILE: path, DATABASE_URL: url, REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix };
+  const lists = [
+    ["events", "list"],
+    ["refusals"],
+    ["dead-letters", "list"],
+    ["dead-letters", "replay", "--all"],
+    ["guests", "find", "--reference", "TRIP-1"],
+    ["guests", "erase", "--reference", "TRIP-1", "--reason", "r", "--dry-run"],
+    ["bookings", "renormalise", "--dry-run"],
+  ];
+  for (const list of lists) {
+    const { exitCode, stderr } = await runOps([...list, "--partner", "nobody"], { environment });
+    expect({ list, exitCode, stderr }).toEqual({
+      ...{ list, exitCode: 1 },
+      stderr: "There is no partner nobody, and nothing of one. List all: ops partners list\n",
+    });
+    expect(await runOps([...list, "--partner", "acme"], { environment })).toMatchObject({ exitCode: 0 });
+    const another = { ...environment, PARTNERS_FILE: "/nowhere/partners.json" };
+    expect(await runOps([...list, "--partner", "nobody"], { environment: another })).toMatchObject({ exitCode: 0 });
+    expect(await runOps([...list, "--partner", "ada@example.com"], { environment })).toMatchObject({ exitCode: 2 });
+  }
+}, 120_000);
 
 test("list shows when each secret was last used, if Redis knows", async () => {
   const environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix };

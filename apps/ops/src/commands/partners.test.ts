@@ -37,7 +37,7 @@ function secretIn(text: string): string {
 test("add shows the secret once, and stores its digest", async () => {
   const { exitCode, stdout, stderr } = await partners("add", "acme", "--name", "Acme Travel");
   expect(exitCode).toBe(0);
-  expect(stderr).toMatch(/^Created .* which only this user can read/);
+  expect(stderr).toMatch(/^Created .* which only this user can read/m);
   const secret = secretIn(stdout);
   for (const kind of ["create", "update", "delete"]) expect(stdout).toContain(`/booking-event/${kind}/<secret>`);
   expect(readPartnersFile(path).partners).toEqual([
@@ -48,6 +48,7 @@ test("add shows the secret once, and stores its digest", async () => {
       kinds: ["create", "update", "delete"],
       rateLimit: { perSecond: 200, burst: 400 },
       bytesPerDay: 5_000_000_000,
+      held: false,
       secrets: [{ id: "s1", sha256: digestSecret(secret), createdAt: now.toISOString(), expiresAt: null }],
     },
   ]);
@@ -116,7 +117,8 @@ test("revoke asks before it revokes the last valid secret", async () => {
   await ok("rotate", "acme");
   expect((await partners("revoke", "acme", "s1")).stderr).toBe(
     "Warning: the revocation could not be recorded in Redis, so an old partners file could bring the secret back. " +
-      "Set REDIS_URL as for ingest. Then run: ops partners revoke acme s1\n",
+      "Set REDIS_URL as for ingest. Then run: ops partners revoke acme s1\n" +
+      "This was not recorded in operator_actions. DATABASE_URL is missing, or not a URL of PostgreSQL.\n",
   );
   const secrets = () => readPartnersFile(path).partners[0]?.secrets;
   const before = secrets();
@@ -130,6 +132,28 @@ test("revoke asks before it revokes the last valid secret", async () => {
     stderr: expect.stringMatching(/^Warning: partner acme has no/m),
   });
   expect(await ok("revoke", "acme", "s2")).toMatch(/was not valid any more/);
+});
+
+test("hold and release change the file, and list and status show it", async () => {
+  await ok("add", "acme");
+  expect(await ok("hold", "acme")).toBe(
+    "Partner acme is now on hold: its events get 503. To take them again: ops partners release acme\n",
+  );
+  expect(await ok("hold", "acme")).toMatch(/^Partner acme is already on hold/);
+  expect(readPartnersFile(path).partners).toMatchObject([{ id: "acme", held: true, enabled: true }]);
+  expect(await ok("list")).toMatch(/acme .* on hold /);
+  expect(await ok("release", "acme")).toBe("Partner acme is released: its events are accepted.\n");
+  expect(await ok("release", "acme")).toBe("Partner acme is not on hold: its events are accepted.\n");
+  expect(readPartnersFile(path).partners).toMatchObject([{ held: false }]);
+  expect(await partners("hold", "nobody")).toMatchObject({ exitCode: 1 });
+});
+
+test("rename says why not, and what to do instead", async () => {
+  await ok("add", "acme", "--name", "Acme Travel");
+  const { exitCode, stderr } = await partners("rename", "acme", "acme-uk");
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(/part of the keys of its bookings.*ops partners add acme-uk.*ops partners disable acme/);
+  expect((await partners("rename", "nobody", "acme-uk")).stderr).toMatch(/^There is no partner nobody/);
 });
 
 test("in a narrow terminal, list prints below each secret what is too wide", async () => {

@@ -2,7 +2,9 @@ import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { addAddCommand } from "./partners/add.ts";
 import { addEnableCommands } from "./partners/enable.ts";
+import { addHoldCommands } from "./partners/hold.ts";
 import { addListCommand } from "./partners/list.ts";
+import { addRenameCommand } from "./partners/rename.ts";
 import { addRevokeCommand } from "./partners/revoke.ts";
 import { addRotateCommand } from "./partners/rotate.ts";
 import { addSetCommand } from "./partners/set.ts";
@@ -23,5 +25,7 @@ export function addPartnersCommands(program: Command, context: Context): void {
   addRotateCommand(partners, context);
   addRevokeCommand(partners, context);
   addEnableCommands(partners, context);
+  addHoldCommands(partners, context);
+  addRenameCommand(partners, context);
   addWarningsCommand(partners, context);
 }

@@ -1,11 +1,13 @@
 import { redisUrl, uniquePrefix } from "@booking-events/harness";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { queueName } from "@booking-events/queue";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runOps } from "../testing/run-ops.ts";
 
 const redis = new Redis(redisUrl());
-const environment = { REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix(), QUEUE_SHARDS: "2" };
+const { url } = useTestDatabase({ maxConnections: 1 });
+const environment = { DATABASE_URL: url, REDIS_URL: redisUrl(), QUEUE_PREFIX: uniquePrefix(), QUEUE_SHARDS: "2" };
 const ofShard = ["", "-1"].map((suffix) => environment.QUEUE_PREFIX.replace("}", `${suffix}}`));
 
 /** Events that failed, in the two shards of the queue. */

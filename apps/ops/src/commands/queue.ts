@@ -1,6 +1,7 @@
-import { describeCount, pauseQueue, retryEventsNow } from "@booking-events/operations";
+import { type ActingContext, describeCount, pauseQueue, retryEventsNow } from "@booking-events/operations";
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
-import type { Context } from "../context.ts";
+import type { Context, Output } from "../context.ts";
+import { actAs, byOption } from "../terminal/operator.ts";
 import { printJson, printLine } from "../terminal/print.ts";
 import { addAttachCommand } from "./queue/attach.ts";
 
@@ -20,12 +21,14 @@ export function addQueueCommands(program: Command, context: Context): void {
       "Let no worker take events, until the queue is resumed. Workers finish the events that they hold. New workers " +
         "take none either, whatever the number of shards is then.",
     )
-    .action(() => setPaused(context, true));
+    .addOption(byOption())
+    .action(({ by }) => setPaused(actAs(context, by), context.stdout, true));
   queue
     .command("resume")
     .summary("let workers take events again")
     .description("Let workers take events again, in the order in which they came.")
-    .action(() => setPaused(context, false));
+    .addOption(byOption())
+    .action(({ by }) => setPaused(actAs(context, by), context.stdout, false));
   queue
     .command("retry-now")
     .summary("retry events that failed now, instead of up to four hours later")
@@ -35,6 +38,7 @@ export function addQueueCommands(program: Command, context: Context): void {
         "workers run, and to do it again.",
     )
     .option("--code <code>", "only those whose last attempt failed with this code, such as 23514", parseCode)
+    .addOption(byOption())
     .option("--json", "print one JSON object: retried, delayed (those that still wait for their next attempt)")
     .addHelpText("after", "\nWhy they failed: booking_events_attempts_failed_total, or the worker's log.")
     .action((options: RetryOptions) => retry(context, options));
@@ -43,6 +47,7 @@ export function addQueueCommands(program: Command, context: Context): void {
 
 interface RetryOptions {
   code?: string;
+  by?: string | undefined;
   json?: true;
 }
 
@@ -60,18 +65,18 @@ function describeRetries({ retried, delayed }: { retried: number; delayed: numbe
     : `${describeCount(retried, "event")} that failed${ofCode} can be taken by workers now.${others}`;
 }
 
-async function retry(context: Context, { code, json }: RetryOptions): Promise<void> {
-  const { counts, failure } = await retryEventsNow(context, code);
-  if (counts !== null && json) printJson(context.stdout, counts);
-  else if (counts !== null) printLine(context.stdout, describeRetries(counts, code));
+async function retry(context: Context, { code, by, json }: RetryOptions): Promise<void> {
+  const { counts, failure } = await retryEventsNow(actAs(context, by), code);
+  if (json) printJson(context.stdout, counts);
+  else printLine(context.stdout, describeRetries(counts, code));
   if (failure !== null) throw failure;
 }
 
-async function setPaused(context: Context, isPaused: boolean): Promise<void> {
-  const hasChanged = await pauseQueue(context, isPaused);
+async function setPaused(acting: ActingContext, stdout: Output, isPaused: boolean): Promise<void> {
+  const hasChanged = await pauseQueue(acting, isPaused);
   const already = hasChanged ? "" : "already ";
   printLine(
-    context.stdout,
+    stdout,
     isPaused
       ? `The queue is ${already}paused. Events wait in Redis until: ops queue resume`
       : `The queue is ${hasChanged ? "resumed" : "not paused"}. Workers take events.`,

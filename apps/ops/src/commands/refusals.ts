@@ -1,7 +1,7 @@
 import { findRefusals, type RecordedRefusal, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { parseLimitUpTo } from "../terminal/arguments.ts";
+import { parseLimitUpTo, parsePartnerId } from "../terminal/arguments.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { parsePast } from "../terminal/duration.ts";
 import type { Column } from "../terminal/format-table.ts";
@@ -18,14 +18,15 @@ export function addRefusalsCommand(program: Command, context: Context): void {
       "List the requests that ingest refused lately, newest first. The newest 250 of each partner are kept for 7 days, " +
         "and as many of senders without a known secret. Shows no personal data but addresses.",
     )
-    .option("--partner <id>", "only of this partner")
+    .option("--partner <id>", "only of this partner", parsePartnerId)
     .option("--strangers", "only of senders without a known secret")
     .option(
       "--since <time>",
-      "only since then, such as 2026-11-20T12:00:00Z or 1h (ago)",
+      "only since then, such as 2026-11-20T12:00:00Z, 02:00 (in UTC) or 1h (ago)",
       (text) => parsePast(text, context.now()),
       new Date(0),
     )
+    .option("--until <time>", "only before", (text) => parsePast(text, context.now()))
     .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option("--json", "print a JSON array: requestId, at, partner, secretId, kind, status, code, violations, ip")
     .addHelpText(
@@ -38,13 +39,13 @@ Examples:
   $ ops refusals --partner acme --since 1h
   $ ops refusals --json | jq -r '.[].violations[]' | sort | uniq -c`,
     )
-    .action(async ({ partner, strangers, since, limit, json }) => {
+    .action(async ({ partner, strangers, since, until, limit, json }) => {
       if (partner !== undefined && strangers) {
         throw new CommandFailure("Senders without a known secret have no partner. Leave out one option.", {
           exitCode: 2,
         });
       }
-      const wanted = { partner: strangers ? null : partner, since };
+      const wanted = { partner: strangers ? null : partner, since, until };
       const refusals = await findRefusals(context, wanted);
       printRows(context.stdout, columns, refusals.slice(0, limit), { json, none: "No such refusals are recorded." });
     });

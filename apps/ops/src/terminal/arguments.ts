@@ -1,4 +1,3 @@
-import { userInfo } from "node:os";
 import { isUuid } from "@booking-events/operations";
 import { cleanReference } from "@booking-events/schema";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
@@ -12,6 +11,15 @@ export function parseLimitUpTo(maximum: number): (text: string) => number {
     }
     return limit;
   };
+}
+
+/** What can't be an id is no partner's, and must not be recorded: it may be anything. */
+export function parsePartnerId(text: string): string {
+  if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(text))
+    throw new InvalidArgumentError(
+      "The id of a partner has lower-case letters, digits, - and _. See ops partners list.",
+    );
+  return text;
 }
 
 /** Parses a text that is recorded, and must not be empty. */
@@ -42,16 +50,4 @@ export function parseEventId(text: string): string {
     throw new InvalidArgumentError("The id of an event is a UUID, such as 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e.");
   }
   return text.toLowerCase();
-}
-
-/** Of the operator, for what is recorded. In a container, OPERATOR says who it is. */
-export function defaultName(): string {
-  const { OPERATOR } = process.env;
-  if (OPERATOR !== undefined && OPERATOR.trim() !== "") return OPERATOR;
-  try {
-    return userInfo().username;
-  } catch {
-    // A container may run as a user without a name.
-    return `uid ${process.getuid?.()}`;
-  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseDurationMs, parseExpiry } from "./duration.ts";
+import { parseDurationMs, parseExpiry, parsePast } from "./duration.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
 
@@ -43,5 +43,23 @@ describe("an expiry", () => {
     "1",
   ])("not %j", (text) => {
     expect(() => parseExpiry(text, now)).toThrow();
+  });
+});
+
+describe("a past time", () => {
+  test.each([
+    ["1h", "2026-11-20T11:00:00.000Z"],
+    ["2026-11-19", "2026-11-19T00:00:00.000Z"],
+    ["2026-11-19T13:00:00+01:00", "2026-11-19T12:00:00.000Z"],
+    ["02:00", "2026-11-20T02:00:00.000Z"],
+    ["12:00", "2026-11-20T12:00:00.000Z"],
+    ["12:01", "2026-11-19T12:01:00.000Z"],
+    ["23:59", "2026-11-19T23:59:00.000Z"],
+  ])("%s", (text, expected) => {
+    expect(parsePast(text, now).toISOString()).toBe(expected);
+  });
+
+  test.each(["24:00", "2:00", "02:60", "02:00:00", "yesterday"])("not %j", (text) => {
+    expect(() => parsePast(text, now)).toThrow();
   });
 });

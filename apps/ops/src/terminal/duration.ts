@@ -23,16 +23,27 @@ export function parseExpiry(text: string, now: Date): Date {
   return time;
 }
 
-/** Parses a past time: an ISO date (00:00 UTC), an ISO date-time with a zone, or a duration before now. */
+/**
+ * Parses a past time: an ISO date (00:00 UTC), an ISO date-time with a zone, a duration before now, or the last time at
+ * which it was so late, in UTC, such as 02:00.
+ */
 export function parsePast(text: string, now: Date): Date {
   const ms = durationMs(text);
-  const time = ms === undefined ? parseInstant(text) : new Date(now.getTime() - ms);
+  const time = ms === undefined ? (parseTimeOfDay(text, now) ?? parseInstant(text)) : new Date(now.getTime() - ms);
   if (time === undefined || time.getTime() < 0) {
     throw new InvalidArgumentError(
-      "Give a time such as 2026-11-20T12:00:00Z or 2026-11-20, or how long ago, such as 2h.",
+      "Give a time such as 2026-11-20T12:00:00Z, 2026-11-20 or 02:00 (in UTC), or how long ago, such as 2h.",
     );
   }
   return time;
+}
+
+function parseTimeOfDay(text: string, now: Date): Date | undefined {
+  const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+  if (hours === undefined || minutes === undefined) return undefined;
+  const today = new Date(now);
+  today.setUTCHours(Number(hours), Number(minutes), 0, 0);
+  return today > now ? new Date(today.getTime() - unitsMs.d) : today;
 }
 
 function durationMs(text: string): number | undefined {

@@ -13,6 +13,9 @@ export interface Ran {
   stderr: string;
 }
 
+/** Without it, each action would remark that the system's user acts. */
+const named = { OPERATOR: "tester" };
+
 /** Runs a command in this process, without this process's environment. */
 export async function runOps(
   args: string[],
@@ -34,7 +37,7 @@ export async function runOps(
       options.columns === undefined ? {} : { isTTY: true, columns: options.columns },
     ),
     stderr: stderr.stream,
-    environment: options.environment ?? {},
+    environment: { ...named, ...options.environment },
     now: () => options.now ?? new Date(),
     endWithReader: () => {},
     atSignal: options.atSignal ?? (() => {}),
@@ -60,7 +63,7 @@ export async function startOps(
   output: number | "pipe" = "pipe",
 ): Promise<{ kill: (signal: NodeJS.Signals) => void; ran: () => Promise<Ran> }> {
   const child = spawn(process.execPath, [...(await bundleProgram(main)), ...args], {
-    env: { ...compileCache, ...environment },
+    env: { ...compileCache, ...named, ...environment },
     stdio: ["ignore", output, "pipe"],
   });
   const read = (stream: Readable | null) => (stream === null ? "" : text(stream));
@@ -84,7 +87,7 @@ export async function spawnUnreadOps(
   { isBegunToRead = false } = {},
 ): Promise<number | null> {
   const child = spawn(process.execPath, [...(await bundleProgram(main)), ...args], {
-    env: { ...compileCache, ...environment },
+    env: { ...compileCache, ...named, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   if (isBegunToRead) await once(child.stderr, "readable");

@@ -20,6 +20,7 @@ import { type Verification, verifyTogether } from "./verify-booking.ts";
 
 /** What a repair does, or would do. */
 export interface Repair extends Omit<Verification, "events" | "isOlderThanLog"> {
+  bookingId: string;
   /** The row for readers of the feed; null: nothing that they know changes. */
   change: string | null;
   revision: number;
@@ -55,7 +56,7 @@ export async function repairBooking(
     if (verified === undefined || verified.verification.differences.length === 0) return null;
     const { refolding, verification, hasWrongPayload } = verified;
     const { partner, referenceKind, reference, differences } = verification;
-    const described = { partner, referenceKind, reference, differences };
+    const described = { bookingId: booking.bookingId, partner, referenceKind, reference, differences };
     const refuse = (refused: string): Repair => {
       const { revision, state } = booking;
       return { ...described, change: null, revision, eventId: state.eventId, revised: 0, refused };

@@ -1,3 +1,4 @@
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
@@ -12,16 +13,42 @@ export interface RepairSum {
   repairs: Repair[];
 }
 
+/** More of them are only counted in what is recorded. */
+const maxBookingIds = 1_000;
+
 /**
  * Folds the events in the log again, and stores what the fold says where it differs. Each booking is repaired in a
  * transaction of its own.
  *
  * @throws OperationFailure if there is no such booking
  */
-export async function repairBookings(
+export async function repairBookings(context: ActingContext, filter: BookingFilter): Promise<RepairSum> {
+  const { partner, reference } = filter;
+  // A reference may name the guest. The id of a booking does not.
+  const action = { command: "bookings repair", arguments: { partner, all: reference === undefined } };
+  const sum = await recordAction(context, action, (record) => {
+    const did = { bookings: 0, bookingIds: [] as string[] };
+    record.did = did;
+    return repairEach(context, filter, {
+      isDryRun: false,
+      onRepaired({ bookingId }) {
+        did.bookings += 1;
+        if (did.bookings <= maxBookingIds) did.bookingIds.push(bookingId);
+      },
+    });
+  });
+  return requireAny(sum, filter);
+}
+
+/** Tells what a repair would do. */
+export async function planRepairs(context: Context, filter: BookingFilter): Promise<RepairSum> {
+  return requireAny(await repairEach(context, filter, { isDryRun: true, onRepaired: () => {} }), filter);
+}
+
+async function repairEach(
   context: Context,
   filter: BookingFilter,
-  { isDryRun }: { isDryRun: boolean },
+  { isDryRun, onRepaired }: { isDryRun: boolean; onRepaired: (repair: Repair) => void },
 ): Promise<RepairSum> {
   const sum: RepairSum = { bookings: 0, repairs: [] };
   await withDatabase(context, async (pool) => {
@@ -37,10 +64,15 @@ export async function repairBookings(
       const [key = Buffer.alloc(0)] = keysOf(partner, reference, referenceKind);
       // Compared again, under the booking's lock.
       const repair = await repairBooking(pool, key, options);
-      if (repair !== null) sum.repairs.push(repair);
+      if (repair === null) continue;
+      sum.repairs.push(repair);
+      if (repair.refused === null) onRepaired(repair);
     }
   });
-  if (filter.reference !== undefined && sum.bookings === 0)
-    throw new OperationFailure(`Partner ${filter.partner} has no booking ${filter.reference}.`);
   return sum;
+}
+
+function requireAny(sum: RepairSum, { partner, reference }: BookingFilter): RepairSum {
+  if (reference === undefined || sum.bookings > 0) return sum;
+  throw new OperationFailure(`Partner ${partner} has no booking ${reference}.`);
 }

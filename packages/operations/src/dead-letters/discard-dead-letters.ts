@@ -5,8 +5,9 @@ import {
   type Queryable,
   resolveDeadLetter,
 } from "@booking-events/store";
-import type { Context } from "../context.ts";
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import { withDatabase } from "../services/database.ts";
+import { describeEvents } from "./find-letters.ts";
 
 export interface Discard {
   eventId: string;
@@ -18,15 +19,24 @@ export interface Discard {
 
 /** Closes letters: as discarded, or as applied if another delivery of the event has been applied. */
 export function discardDeadLetters(
-  context: Context,
+  context: ActingContext,
   letters: DeadLetter[],
-  { reason, by }: { reason: string; by: string },
+  { reason }: { reason: string },
 ): Promise<Discard[]> {
-  return withDatabase(context, async (pool) => {
-    const discards: Discard[] = [];
-    for (const { eventId } of letters) discards.push(await discardOne(pool, eventId, { reason, by }));
-    return discards;
-  });
+  const action = { command: "dead-letters discard", arguments: describeEvents(letters) };
+  return recordAction(context, action, (record) =>
+    withDatabase(context, async (pool) => {
+      const did = { discarded: 0 };
+      record.did = did;
+      const discards: Discard[] = [];
+      for (const { eventId } of letters) {
+        const discard = await discardOne(pool, eventId, { reason, by: context.by });
+        discards.push(discard);
+        if (discard.result === "discarded") did.discarded += 1;
+      }
+      return discards;
+    }),
+  );
 }
 
 async function discardOne(

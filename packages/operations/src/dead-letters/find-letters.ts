@@ -2,12 +2,15 @@ import { type DeadLetter, findDeadLetter, listDeadLetters } from "@booking-event
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase } from "../services/database.ts";
+import { requireKnown } from "../services/partners-file.ts";
 
 type LetterFilter = Parameters<typeof listDeadLetters>[1];
 
 /** Finds dead letters, the oldest first. */
-export function findLetters(context: Context, filter: LetterFilter): Promise<DeadLetter[]> {
-  return readDatabase(context, (client) => listDeadLetters(client, filter));
+export async function findLetters(context: Context, filter: LetterFilter): Promise<DeadLetter[]> {
+  const letters = await readDatabase(context, (client) => listDeadLetters(client, filter));
+  requireKnown(context, filter.partner, letters);
+  return letters;
 }
 
 /** @throws OperationFailure if one of the events has no dead letter */
@@ -35,4 +38,11 @@ function noLetter(eventId: string): OperationFailure {
 /** The letter was replayed, and there is no result yet. Redis may have refused or lost the event. */
 export function isInQueue({ resolvedAt, replayedAt, failedAt }: DeadLetter): boolean {
   return resolvedAt === null && replayedAt !== null && replayedAt > failedAt;
+}
+
+const maxEventIds = 100;
+
+/** For what is recorded of an action: how many events, and the ids of the first. */
+export function describeEvents(letters: DeadLetter[]): { events: number; eventIds: string[] } {
+  return { events: letters.length, eventIds: letters.slice(0, maxEventIds).map(({ eventId }) => eventId) };
 }

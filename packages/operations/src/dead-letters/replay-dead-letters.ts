@@ -10,12 +10,12 @@ import {
   type Queryable,
   resolveDeadLetter,
 } from "@booking-events/store";
-import type { Context } from "../context.ts";
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
 import { withProducer } from "../services/queue.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";
-import { isInQueue } from "./find-letters.ts";
+import { describeEvents, isInQueue } from "./find-letters.ts";
 
 export interface Replay {
   eventId: string;
@@ -39,25 +39,40 @@ const pollIntervalMs = 200;
  *   replay of all letters is safe
  */
 export async function replayDeadLetters(
-  context: Context,
+  context: ActingContext,
   letters: DeadLetter[],
-  options: { by: string; isAwaited: boolean },
+  options: { isAwaited: boolean },
 ): Promise<Replay[]> {
-  return withDatabase(context, (pool) =>
-    withProducer(context, "Nothing was replayed.", async (producer) => {
-      await requireSameDatabase(context, pool);
-      try {
+  const action = { command: "dead-letters replay", arguments: describeEvents(letters) };
+  return recordAction(context, action, (record) =>
+    withDatabase(context, (pool) =>
+      withProducer(context, "Nothing was replayed.", async (producer) => {
+        await requireSameDatabase(context, pool);
+        const did = { replayed: 0 };
+        record.did = did;
         const replays: Replay[] = [];
-        for (const { eventId } of letters) replays.push(await replayOne(pool, producer, eventId, options.by));
-        if (!options.isAwaited) return replays;
-        if (replays.some(({ result }) => result === "waiting")) context.notify(waitsNow);
-        return await waitForResults(pool, replays);
-      } catch (error) {
-        if (error instanceof EnqueueError) throw new OperationFailure(redisIsOut, { cause: error });
-        throw error;
-      }
-    }),
+        try {
+          for (const { eventId } of letters) {
+            const replay = await replayOne(pool, producer, eventId, context.by);
+            replays.push(replay);
+            if (replay.result === "waiting") did.replayed += 1;
+          }
+          if (!options.isAwaited) return replays;
+          if (did.replayed > 0) context.notify(waitsNow);
+          const results = await waitForResults(pool, replays);
+          record.did = { ...did, applied: count(results, "applied"), dead: count(results, "dead") };
+          return results;
+        } catch (error) {
+          if (error instanceof EnqueueError) throw new OperationFailure(redisIsOut, { cause: error });
+          throw error;
+        }
+      }),
+    ),
   );
+}
+
+function count(replays: Replay[], wanted: Replay["result"]): number {
+  return replays.filter(({ result }) => result === wanted).length;
 }
 
 const waitsNow = `Back in the queue. Waiting up to ${waitMs / 1_000} s for the outcome.`;

@@ -9,11 +9,14 @@ import {
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { hasTakenTooLong, readDatabase } from "../services/database.ts";
+import { requireKnown } from "../services/partners-file.ts";
 
 /** Finds events in the log, the newest first. */
 export async function findEvents(context: Context, filter: EventFilter): Promise<EventDetails[]> {
   try {
-    return await readDatabase(context, (client) => listEvents(client, filter));
+    const events = await readDatabase(context, (client) => listEvents(client, filter));
+    requireKnown(context, filter.partner, events);
+    return events;
   } catch (error) {
     if (!hasTakenTooLong(error) || filter.since !== undefined) throw error;
     throw new OperationFailure(

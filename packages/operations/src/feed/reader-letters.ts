@@ -1,14 +1,15 @@
 import {
   discardFeedDeadLetters,
   type FeedDeadLetter,
-  inTransaction,
   listFeedDeadLetters,
   listFeedReaders,
+  type Queryable,
   replayFeedDeadLetters,
 } from "@booking-events/store";
+import { type ActingContext, recordTransaction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
-import { readDatabase, withDatabase } from "../services/database.ts";
+import { readDatabase } from "../services/database.ts";
 import { requireSubscription } from "../subscriptions/find-subscription.ts";
 import { maxReaders, unknownReader } from "./readers.ts";
 
@@ -44,14 +45,39 @@ export function requireLetters(letters: FeedDeadLetter[], ids: number[], name: s
 /**
  * Lets dead letters be tried again.
  *
- * @param ids of changes. Null: all
+ * @param changeIds null: all
  * @returns how many
  */
-export function replayReaderLetters(context: Context, name: string, ids: number[] | null): Promise<number> {
-  return withDatabase(context, (pool) => inTransaction(pool, (client) => replayFeedDeadLetters(client, name, ids)));
+export function replayReaderLetters(
+  context: ActingContext,
+  { what, name }: LetterOwner,
+  changeIds: number[] | null,
+): Promise<number> {
+  const action = { command: `${commandOf[what]} dead-letters --replay`, arguments: { [what]: name, changeIds } };
+  return actOnLetters(context, action, (client) => replayFeedDeadLetters(client, name, changeIds));
 }
 
 /** @returns how many */
-export function discardReaderLetters(context: Context, name: string, ids: number[]): Promise<number> {
-  return withDatabase(context, (pool) => inTransaction(pool, (client) => discardFeedDeadLetters(client, name, ids)));
+export function discardReaderLetters(
+  context: ActingContext,
+  { what, name }: LetterOwner,
+  changeIds: number[],
+): Promise<number> {
+  const action = { command: `${commandOf[what]} dead-letters --discard`, arguments: { [what]: name, changeIds } };
+  return actOnLetters(context, action, (client) => discardFeedDeadLetters(client, name, changeIds));
+}
+
+const commandOf = { reader: "feed", subscription: "subscriptions" };
+
+/** @param change returns how many dead letters it has changed */
+function actOnLetters(
+  context: ActingContext,
+  action: { command: string; arguments: object },
+  change: (client: Queryable) => Promise<number>,
+): Promise<number> {
+  return recordTransaction(context, action, async (client, record) => {
+    const deadLetters = await change(client);
+    record.did = { deadLetters };
+    return deadLetters;
+  });
 }

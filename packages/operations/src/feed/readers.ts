@@ -1,7 +1,8 @@
 import { type FeedReader, listFeedReaders, removeFeedReader, resetFeedReader } from "@booking-events/store";
+import { type ActingContext, recordTransaction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
-import { readDatabase, withDatabase } from "../services/database.ts";
+import { readDatabase } from "../services/database.ts";
 
 /** Each is a program that somebody has written, or a subscription. */
 export const maxReaders = 10_000;
@@ -12,18 +13,22 @@ export function listReaders(context: Context): Promise<FeedReader[]> {
 }
 
 /** Makes a reader start over. */
-export async function resetReader(context: Context, name: string): Promise<void> {
-  if (!(await withDatabase(context, (pool) => resetFeedReader(pool, name)))) throw unknownReader(name);
+export function resetReader(context: ActingContext, reader: string): Promise<void> {
+  return recordTransaction(context, { command: "feed reset", arguments: { reader } }, async (client) => {
+    if (!(await resetFeedReader(client, reader))) throw unknownReader(reader);
+  });
 }
 
 /** Removes a reader whose program is gone. */
-export async function removeReader(context: Context, name: string): Promise<void> {
-  const result = await withDatabase(context, (pool) => removeFeedReader(pool, name));
-  if (result === "unknown") throw unknownReader(name);
-  if (result === "running")
-    throw new OperationFailure(
-      `The program of the reader ${name} ran in the last two minutes, and would be a reader again. Stop it first.`,
-    );
+export function removeReader(context: ActingContext, reader: string): Promise<void> {
+  return recordTransaction(context, { command: "feed remove", arguments: { reader } }, async (client) => {
+    const result = await removeFeedReader(client, reader);
+    if (result === "unknown") throw unknownReader(reader);
+    if (result === "running")
+      throw new OperationFailure(
+        `The program of the reader ${reader} ran in the last two minutes, and would be a reader again. Stop it first.`,
+      );
+  });
 }
 
 export function unknownReader(name: string): OperationFailure {

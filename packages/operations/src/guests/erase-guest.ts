@@ -15,11 +15,13 @@ import {
   recordErasedLetter,
   removeGuestSamples,
 } from "@booking-events/store";
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context, Pool } from "../context.ts";
 import { isUuid } from "../is-uuid.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
 import { openKey } from "../services/digest-key.ts";
+import { requireKnown } from "../services/partners-file.ts";
 import { withRedis } from "../services/queue.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";
 import { exactOf, findStored, nearOf, type StoredFindings } from "./find-guest.ts";
@@ -62,21 +64,37 @@ export interface Erased {
 }
 
 /** Finds what is stored of a guest, and what waits in the queue. */
-export function findGuestEverywhere(context: Context, search: GuestSearch): Promise<FoundGuest> {
-  return withErasing(context, search, (erasing) => findEverywhere(erasing));
+export async function findGuestEverywhere(context: Context, search: GuestSearch): Promise<FoundGuest> {
+  const found = await withErasing(context, search, (erasing) => findEverywhere(erasing));
+  const { exact, near } = found;
+  requireKnown(
+    context,
+    search.partner,
+    [exact, near].flatMap((all) => [...all.bookings, ...all.letters, ...all.queued]),
+  );
+  return found;
 }
 
 /** Erases what was found of a guest, and what has come in since. */
 export function eraseGuest(
-  context: Context,
+  context: ActingContext,
   search: GuestSearch,
   found: Findings,
-  options: { reason: string; by: string },
+  { reason }: { reason: string },
 ): Promise<Erased> {
-  return withErasing(context, search, async (erasing) => ({
-    counts: isNothing(found) ? null : await eraseAll(erasing, found, options),
-    appendOnlyFiles: await erasing.queue.rewriteAppendOnlyFiles(),
-  }));
+  const action = { command: "guests erase", arguments: { by: search.by, partner: search.partner } };
+  return recordAction(context, action, (record) =>
+    withErasing(context, search, async (erasing) => {
+      const counts: Counts = { bookings: 0, events: 0, deadLetters: 0, jobs: 0, held: 0 };
+      record.did = counts;
+      const isFound = !isNothing(found);
+      if (isFound) await eraseAll(erasing, found, { reason, by: context.by, counts });
+      return {
+        counts: isFound ? counts : null,
+        appendOnlyFiles: await erasing.queue.rewriteAppendOnlyFiles(),
+      };
+    }),
+  );
 }
 
 export function isNothing({ bookings, letters, queued }: Findings): boolean {
@@ -133,17 +151,14 @@ async function findEverywhere(erasing: Erasing, known: ReadonlySet<string> = new
 async function eraseAll(
   erasing: Erasing,
   found: Findings,
-  { reason, by }: { reason: string; by: string },
-): Promise<Counts> {
+  { reason, by, counts }: { reason: string; by: string; counts: Counts },
+): Promise<void> {
   await removeGuestSamples(erasing.pool);
   const erasureId = await beginErasure(erasing.pool, { by, reason, search: erasing.search.by });
-  const counts: Counts = { bookings: 0, events: 0, deadLetters: 0, jobs: 0, held: 0 };
   const known = new Set<string>();
   for (let round = 1; round <= maxRounds; round += 1) {
     const hasErased = await eraseFound(erasing, found, { erasureId, by, counts, known });
-    if (!hasErased) {
-      return counts;
-    }
+    if (!hasErased) return;
     ({ exact: found } = await findEverywhere(erasing, known));
   }
   throw new OperationFailure("Events of the guest keep coming in. Run the command again.");

@@ -9,6 +9,7 @@ import {
 import type { Context, Pool } from "../context.ts";
 import { withDatabase } from "../services/database.ts";
 import { openKey } from "../services/digest-key.ts";
+import { requireKnown } from "../services/partners-file.ts";
 
 export interface StoredFindings {
   bookings: GuestBooking[];
@@ -21,6 +22,7 @@ export async function findGuest(
   search: GuestSearch,
 ): Promise<{ exact: StoredFindings; near: StoredFindings }> {
   const found = await withDatabase(context, async (pool) => findStored(pool, await openKey(context, pool), search));
+  requireKnown(context, search.partner, [...found.bookings, ...found.letters]);
   return { exact: exactOf(found), near: nearOf(found) };
 }
 

@@ -1,6 +1,7 @@
 import { EnqueueError, type NumberedEvent, SequenceInFuture } from "@booking-events/queue";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import { readLogHorizon } from "@booking-events/store";
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase, readRetentionRules, withDatabase } from "../services/database.ts";
@@ -40,19 +41,37 @@ export interface ImportProgress extends QueueingProgress {
   count: (what: "lines" | "queued" | "known" | "rejected", by?: number) => void;
   /** Called for each line that can't be imported. */
   reject: (rejection: Rejection) => Promise<void>;
-  isDryRun: boolean;
 }
 
 /** Checks each line, and queues those that are valid. */
-export async function importBookings(
-  context: Context,
+export function importBookings(
+  context: ActingContext,
   chunks: AsyncIterable<Buffer | string>,
   { source, limits: queueLimits }: PreparedImport,
   progress: ImportProgress,
 ): Promise<void> {
-  const checked = checkLines(readLines(chunks, source.maxLineBytes), source, progress);
-  if (progress.isDryRun) for await (const _events of checked);
-  else await queueAll(context, checked, progress, queueLimits);
+  const { partner, kind, asOf } = source;
+  return recordAction(context, { command: "import", arguments: { partner, kind, asOf } }, async (record) => {
+    const did = { lines: 0, queued: 0, known: 0, rejected: 0 };
+    record.did = did;
+    const counted: ImportProgress = {
+      ...progress,
+      count(what, by = 1) {
+        did[what] += by;
+        progress.count(what, by);
+      },
+    };
+    await queueAll(context, checkLines(readLines(chunks, source.maxLineBytes), source, counted), counted, queueLimits);
+  });
+}
+
+/** Only checks each line. */
+export async function checkImport(
+  chunks: AsyncIterable<Buffer | string>,
+  { source }: PreparedImport,
+  progress: ImportProgress,
+): Promise<void> {
+  for await (const _events of checkLines(readLines(chunks, source.maxLineBytes), source, progress));
 }
 
 /** Otherwise all lines would be queued, and expire. */

@@ -8,32 +8,62 @@ import {
   revokeSecret as revoke,
   rotateSecret as rotate,
   setEnabled,
+  setHeld,
 } from "@booking-events/partners";
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { changeFile, readFile } from "../services/partners-file.ts";
 import { recordRevoked } from "./record-revoked.ts";
 
 /** Adds a partner with a secret. The first one creates the file. */
 export async function addPartner(
-  context: Context,
+  context: ActingContext,
   partner: PartnerToAdd,
 ): Promise<{ added: NewSecret; isNewFile: boolean }> {
-  const { added, isNew } = await changeFile(context, (file) => add(file, partner, context.now()), true);
-  return { added, isNewFile: isNew };
+  const { id, name: _, ...rest } = partner;
+  return recordAction(context, { command: "partners add", arguments: { partner: id, ...rest } }, async (record) => {
+    const { added, isNew } = await changeFile(context, (file) => add(file, partner, context.now()), true);
+    record.did = { secretId: added.secretId };
+    return { added, isNewFile: isNew };
+  });
 }
 
-export async function setPartner(context: Context, id: string, changes: PartnerChanges): Promise<Partner> {
-  const { partner } = await changeFile(context, (file) => changePartner(file, { id, ...changes }));
-  return partner;
+export async function setPartner(context: ActingContext, id: string, changes: PartnerChanges): Promise<Partner> {
+  const { name: _, ...rest } = changes;
+  return recordAction(context, { command: "partners set", arguments: { partner: id, ...rest } }, async () => {
+    const { partner } = await changeFile(context, (file) => changePartner(file, { id, ...changes }));
+    return partner;
+  });
 }
 
 /** @returns whether it was otherwise before */
-export async function enablePartner(context: Context, id: string, enabled: boolean): Promise<boolean> {
-  const { hasChanged } = await changeFile(context, (before) => {
-    const file = setEnabled(before, { id, enabled });
-    return { file, hasChanged: file !== before };
+export async function enablePartner(context: ActingContext, id: string, enabled: boolean): Promise<boolean> {
+  const command = enabled ? "partners enable" : "partners disable";
+  return recordAction(context, { command, arguments: { partner: id } }, async (record) => {
+    const { hasChanged } = await changeFile(context, (before) => {
+      const file = setEnabled(before, { id, enabled });
+      return { file, hasChanged: file !== before };
+    });
+    record.did = { hasChanged };
+    return hasChanged;
   });
-  return hasChanged;
+}
+
+/**
+ * Lets ingest answer a partner's events with 503, so that its sender keeps them, or take them again.
+ *
+ * @returns whether it was otherwise before
+ */
+export async function holdPartner(context: ActingContext, id: string, held: boolean): Promise<boolean> {
+  const command = held ? "partners hold" : "partners release";
+  return recordAction(context, { command, arguments: { partner: id } }, async (record) => {
+    const { hasChanged } = await changeFile(context, (before) => {
+      const file = setHeld(before, { id, held });
+      return { file, hasChanged: file !== before };
+    });
+    record.did = { hasChanged };
+    return hasChanged;
+  });
 }
 
 export interface Rotated {
@@ -45,14 +75,20 @@ export interface Rotated {
 
 /** Adds a secret, and lets the partner's others expire. */
 export async function rotateSecret(
-  context: Context,
+  context: ActingContext,
   options: { id: string; overlapMs: number; expiresAt: Date | null },
 ): Promise<Rotated> {
-  const { file, ...rotated } = await changeFile(context, (before) => rotate(before, options, context.now()));
-  // A secret that is refused from now on has probably leaked.
-  if (options.overlapMs === 0) await recordRevoked(context, file, options.id, (one) => one !== rotated.added.secretId);
-  const partner = file.partners.find(({ id }) => id === options.id) as Partner;
-  return { ...rotated, partner };
+  const { id, ...rest } = options;
+  return recordAction(context, { command: "partners rotate", arguments: { partner: id, ...rest } }, async (record) => {
+    const { file, added, previousSecretsExpireAt } = await changeFile(context, (before) =>
+      rotate(before, options, context.now()),
+    );
+    record.did = { secretId: added.secretId, previousSecretsExpireAt };
+    // A secret that is refused from now on has probably leaked.
+    if (options.overlapMs === 0) await recordRevoked(context, file, id, (one) => one !== added.secretId);
+    const partner = file.partners.find((candidate) => candidate.id === id) as Partner;
+    return { added, previousSecretsExpireAt, partner };
+  });
 }
 
 export interface Revoked {
@@ -67,8 +103,16 @@ export function planRevocation(context: Context, secret: { id: string; secretId:
 }
 
 /** Refuses a secret from now on. */
-export async function revokeSecret(context: Context, secret: { id: string; secretId: string }): Promise<Revoked> {
-  const { file, ...revoked } = await changeFile(context, (before) => revoke(before, secret, context.now()));
-  await recordRevoked(context, file, secret.id, (one) => one === secret.secretId);
-  return revoked;
+export async function revokeSecret(
+  context: ActingContext,
+  { id, secretId }: { id: string; secretId: string },
+): Promise<Revoked> {
+  return recordAction(context, { command: "partners revoke", arguments: { partner: id, secretId } }, async (record) => {
+    const { file, wasValid, hasValidSecret } = await changeFile(context, (before) =>
+      revoke(before, { id, secretId }, context.now()),
+    );
+    record.did = { hasChanged: wasValid };
+    await recordRevoked(context, file, id, (one) => one === secretId);
+    return { wasValid, hasValidSecret };
+  });
 }

@@ -1,5 +1,6 @@
 import { type RecordedRefusal, readRefusals } from "@booking-events/queue";
 import type { Context } from "../context.ts";
+import { requireKnown } from "../services/partners-file.ts";
 import { withRedis } from "../services/queue.ts";
 
 /**
@@ -7,9 +8,11 @@ import { withRedis } from "../services/queue.ts";
  *
  * @param wanted.partner null: of senders without a known secret; undefined: of all
  */
-export function findRefusals(
+export async function findRefusals(
   context: Context,
-  wanted: { partner: string | null | undefined; since: Date },
+  { until, ...wanted }: { partner: string | null | undefined; since: Date; until?: Date | undefined },
 ): Promise<RecordedRefusal[]> {
-  return withRedis(context, (redis) => readRefusals({ ...redis, ...wanted }));
+  const refusals = await withRedis(context, (redis) => readRefusals({ ...redis, ...wanted }));
+  requireKnown(context, wanted.partner ?? undefined, refusals);
+  return until === undefined ? refusals : refusals.filter(({ at }) => at < until);
 }

@@ -10,6 +10,7 @@ import {
   readBookings,
   readLogHorizon,
 } from "@booking-events/store";
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import { keysOf } from "../bookings/booking-keys.ts";
 import type { Context, Pool } from "../context.ts";
 import { toSeconds } from "../describe.ts";
@@ -73,7 +74,34 @@ const maxInQueue = 200_000;
  *
  * @throws OperationFailure if Redis or PostgreSQL is unavailable. What was queued until then is applied
  */
-export async function restoreBookings(
+export function restoreBookings(
+  context: ActingContext,
+  request: RestoreRequest,
+  progress: RestoreProgress,
+): Promise<Restored> {
+  const { references, partner, secret: secretId, at, deleteNew, unlessChangedSince } = request;
+  // References may name guests.
+  const named = references.length === 0 ? "all" : references.length;
+  const given = { partner, bookings: named, secretId, at, deleteNew, unlessChangedSince };
+  return recordAction(context, { command: "bookings restore", arguments: given }, async (record) => {
+    const did = { queued: 0 };
+    record.did = did;
+    const count: RestoreProgress["count"] = (what, by) => {
+      if (what === "queued") did.queued += by;
+      progress.count(what, by);
+    };
+    const restored = await restore(context, request, { isDryRun: false, progress: { ...progress, count } });
+    record.did = restored.results ?? did;
+    return restored;
+  });
+}
+
+/** Tells what a restore would do. */
+export function planRestore(context: Context, request: RestoreRequest, progress: RestoreProgress): Promise<Restored> {
+  return restore(context, request, { isDryRun: true, progress });
+}
+
+async function restore(
   context: Context,
   request: RestoreRequest,
   { isDryRun, progress }: { isDryRun: boolean; progress: RestoreProgress },
@@ -81,7 +109,7 @@ export async function restoreBookings(
   return withDatabase(context, async (pool) => {
     await requireSameDatabase(context, pool);
     await requireBookings(pool, request.partner);
-    const restore = async (run: RestoreRun | null): Promise<Restored> => {
+    const restoreIn = async (run: RestoreRun | null): Promise<Restored> => {
       const place = await withRedis(context, (settings) => reservePlace(settings, !isDryRun));
       const inQueue = await findInQueue(context, request.partner);
       const rule = toRule(request, place, inQueue);
@@ -100,7 +128,7 @@ export async function restoreBookings(
         results: run === null ? null : await run.waitForResults(),
       };
     };
-    return isDryRun ? restore(null) : withRestoreRun(context, pool, restore);
+    return isDryRun ? restoreIn(null) : withRestoreRun(context, pool, restoreIn);
   });
 }
 

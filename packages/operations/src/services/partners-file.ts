@@ -51,6 +51,24 @@ export function requirePartner(context: Context, id: string, consequence = ""): 
   throw new OperationFailure(`There is no partner ${id} in ${partnersPath(context)}. ${consequence}`.trimEnd());
 }
 
+/**
+ * Tells an empty list from one of a partner that does not exist. Without a partners file, nobody can tell.
+ *
+ * @throws OperationFailure if nothing was found, and the partners file has no such partner
+ */
+export function requireKnown(context: Context, partner: string | undefined, found: { length: number }): void {
+  if (partner === undefined || found.length > 0) return;
+  let known: string[];
+  try {
+    known = readPartnersFile(partnersPath(context)).partners.map(({ id }) => id);
+  } catch (error) {
+    if (error instanceof PartnersError) return;
+    throw error;
+  }
+  if (!known.includes(partner))
+    throw new OperationFailure(`There is no partner ${partner}, and nothing of one. List all: ops partners list`);
+}
+
 export function partnersPath({ environment }: Context): string {
   return parseEnvironment({ PARTNERS_FILE: variables.PARTNERS_FILE }, environment).PARTNERS_FILE;
 }

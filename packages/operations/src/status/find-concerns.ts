@@ -35,6 +35,9 @@ export function findConcerns(status: Status): string[] {
     ...status.sentinelProblems,
     ...("problem" in database ? [database.problem] : findDatabaseConcerns(database.value, status)),
     ...findClockConcerns(status),
+    ...status.heldPartners.map(
+      (id) => `Partner ${id} is on hold: its sender keeps its events. To take them again: ops partners release ${id}`,
+    ),
     ...status.quotas.flatMap(describeQuotaConcern),
   ];
 }

@@ -23,6 +23,8 @@ export interface Status {
   lastHeardOf: Map<string, Date | null>;
   /** Null: this host does not have the partners file. */
   enabledPartners: Set<string> | null;
+  /** The partners that are on hold. */
+  heldPartners: string[];
   /** Of the partners of the file. Empty: that, or Redis does not answer. */
   quotas: { partner: string; bytesPerDay: number; bytesToday: number }[];
 }
@@ -46,6 +48,7 @@ export async function readStatus(context: Context): Promise<Status> {
     database,
     lastHeardOf: findLastHeardOf(queue, database),
     enabledPartners: partners && new Set(partners.filter(({ enabled }) => enabled).map(({ id }) => id)),
+    heldPartners: (partners ?? []).filter(({ held }) => held).map(({ id }) => id),
     quotas,
   };
 }

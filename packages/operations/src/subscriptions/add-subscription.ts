@@ -1,7 +1,6 @@
 import { insertSubscription, type Subscription } from "@booking-events/store";
-import type { Context } from "../context.ts";
+import { type ActingContext, recordTransaction } from "../actions/record-action.ts";
 import { OperationFailure } from "../operation-failure.ts";
-import { withDatabase } from "../services/database.ts";
 import { makeKeys, type ShownKeys } from "./make-keys.ts";
 import { requireUsable } from "./require-usable.ts";
 
@@ -25,21 +24,20 @@ export type NewSubscription = Pick<
  * @returns what the subscriber gets, once
  * @throws OperationFailure if the process that posts would refuse it, or the name is taken
  */
-export async function addSubscription(
-  context: Context,
-  subscription: NewSubscription,
-  { by }: { by: string },
-): Promise<ShownKeys> {
-  const { name } = subscription;
+export async function addSubscription(context: ActingContext, subscription: NewSubscription): Promise<ShownKeys> {
+  const { name, url, partners, ...rest } = subscription;
   await requireUsable(context, subscription);
   const { stored, shown } = await makeKeys(subscription.signature);
-  const result = await withDatabase(context, (pool) =>
-    insertSubscription(pool, { ...subscription, ...stored, createdBy: by }),
-  );
-  if (result === "taken")
-    throw new OperationFailure(
-      `The name ${name} is taken by a subscription or another reader of the feed. Choose another one. List all: ` +
-        "ops feed list",
-    );
+  // The rest of a URL may be a password of the subscriber's.
+  const origin = url === null ? null : new URL(url).origin;
+  const action = { command: "subscriptions add", arguments: { subscription: name, origin, partners, ...rest } };
+  await recordTransaction(context, action, async (client) => {
+    const result = await insertSubscription(client, { ...subscription, ...stored, createdBy: context.by });
+    if (result === "taken")
+      throw new OperationFailure(
+        `The name ${name} is taken by a subscription or another reader of the feed. Choose another one. List all: ` +
+          "ops feed list",
+      );
+  });
   return shown;
 }

@@ -8,6 +8,7 @@ import {
   rotateKeys,
   type Subscription,
 } from "@booking-events/store";
+import { type ActingContext, recordAction, recordTransaction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase, withDatabase } from "../services/database.ts";
@@ -25,21 +26,27 @@ export function findSubscription(context: Context, name: string): Promise<Subscr
 
 /** @returns whether it was delivered to before */
 export function pauseSubscription(
-  context: Context,
-  name: string,
-  options: { reason: string | null; by: string },
+  context: ActingContext,
+  subscription: string,
+  { reason }: { reason: string | null },
 ): Promise<boolean> {
-  return withDatabase(context, async (pool) => {
-    await requireSubscription(pool, name);
-    return pause(pool, name, options);
+  const action = { command: "subscriptions pause", arguments: { subscription } };
+  return recordTransaction(context, action, async (client, record) => {
+    await requireSubscription(client, subscription);
+    const hasChanged = await pause(client, subscription, { reason, by: context.by });
+    record.did = { hasChanged };
+    return hasChanged;
   });
 }
 
 /** @returns whether it was paused before */
-export function resumeSubscription(context: Context, name: string): Promise<boolean> {
-  return withDatabase(context, async (pool) => {
-    await requireSubscription(pool, name);
-    return inTransaction(pool, (client) => resume(client, name));
+export function resumeSubscription(context: ActingContext, subscription: string): Promise<boolean> {
+  const action = { command: "subscriptions resume", arguments: { subscription } };
+  return recordTransaction(context, action, async (client, record) => {
+    await requireSubscription(client, subscription);
+    const hasChanged = await resume(client, subscription);
+    record.did = { hasChanged };
+    return hasChanged;
   });
 }
 
@@ -48,16 +55,17 @@ export function resumeSubscription(context: Context, name: string): Promise<bool
  *
  * @returns what the subscriber gets, once, and how long the old one stays in use; null: it does not
  */
-export async function rotateSubscription(
-  context: Context,
-  name: string,
+export function rotateSubscription(
+  context: ActingContext,
+  subscription: string,
   { keepHours }: { keepHours: number },
 ): Promise<{ shown: ShownKeys; previousUntil: Date | null }> {
-  return withDatabase(context, async (pool) => {
-    const { signature } = await requireSubscription(pool, name);
+  const action = { command: "subscriptions rotate", arguments: { subscription, keepHours } };
+  return recordTransaction(context, action, async (client) => {
+    const { signature } = await requireSubscription(client, subscription);
     const { stored, shown } = await makeKeys(signature);
-    const until = await rotateKeys(pool, { name, ...stored, keepHours });
-    if (until === undefined) throw unknownSubscription(name);
+    const until = await rotateKeys(client, { name: subscription, ...stored, keepHours });
+    if (until === undefined) throw unknownSubscription(subscription);
     return { shown, previousUntil: keepHours === 0 ? null : until };
   });
 }
@@ -67,29 +75,36 @@ export async function rotateSubscription(
  *
  * @returns how many
  */
-export async function replaySubscription(context: Context, name: string, since: Date): Promise<number> {
-  const changes = await withDatabase(context, (pool) =>
-    inTransaction(pool, (client) => replayFeedSince(client, name, since)),
-  );
-  if (changes === undefined)
-    throw new OperationFailure(`Nothing has been posted to ${name} yet. Check that the process webhooks runs.`);
-  return changes;
+export function replaySubscription(context: ActingContext, subscription: string, since: Date): Promise<number> {
+  const action = { command: "subscriptions replay", arguments: { subscription, since } };
+  return recordTransaction(context, action, async (client, record) => {
+    const changes = await replayFeedSince(client, subscription, since);
+    if (changes === undefined)
+      throw new OperationFailure(
+        `Nothing has been posted to ${subscription} yet. Check that the process webhooks runs.`,
+      );
+    record.did = { changes };
+    return changes;
+  });
 }
 
 /** Removes a subscription, with its place and its dead letters. */
-export function removeSubscription(context: Context, name: string, { by }: { by: string }): Promise<void> {
-  return withDatabase(context, async (pool) => {
-    // The process that posts must let go of the reader before, or it would create the reader again.
-    await pause(pool, name, { reason: "is being removed", by });
-    for (const giveUpAtMs = Date.now() + removalLimitMs; ; ) {
-      const result = await inTransaction(pool, (client) => remove(client, name));
-      if (result === "removed") return;
-      if (result === "unknown") throw unknownSubscription(name);
-      if (Date.now() > giveUpAtMs)
-        throw new OperationFailure(
-          `The process webhooks still delivers to ${name}, which is paused now. Look at its log, and try again.`,
-        );
-      await sleep(removalStepMs);
-    }
-  });
+export function removeSubscription(context: ActingContext, subscription: string): Promise<void> {
+  const action = { command: "subscriptions remove", arguments: { subscription } };
+  return recordAction(context, action, () =>
+    withDatabase(context, async (pool) => {
+      // The process that posts must let go of the reader before, or it would create the reader again.
+      await pause(pool, subscription, { reason: "is being removed", by: context.by });
+      for (const giveUpAtMs = Date.now() + removalLimitMs; ; ) {
+        const result = await inTransaction(pool, (client) => remove(client, subscription));
+        if (result === "removed") return;
+        if (result === "unknown") throw unknownSubscription(subscription);
+        if (Date.now() > giveUpAtMs)
+          throw new OperationFailure(
+            `The process webhooks still delivers to ${subscription}, which is paused now. Look at its log, and try again.`,
+          );
+        await sleep(removalStepMs);
+      }
+    }),
+  );
 }

@@ -1,6 +1,7 @@
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import { readSigningKeys } from "@booking-events/store";
 import type { Network, PostOutcome } from "@booking-events/subscribers";
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase } from "../services/database.ts";
@@ -8,32 +9,35 @@ import { requireSubscription } from "./find-subscription.ts";
 import { loadSubscribers } from "./load-subscribers.ts";
 
 /** Posts an event that is about no booking, from here. */
-export async function postTestEvent(
-  context: Context,
+export function postTestEvent(
+  context: ActingContext,
   name: string,
 ): Promise<{ outcome: PostOutcome; durationMs: number }> {
-  const { subscription, keys } = await readDatabase(context, async (client) => ({
-    subscription: await requireSubscription(client, name),
-    keys: await readSigningKeys(client, name),
-  }));
-  const { url, previousKeyUntil: until } = subscription;
-  if (url === null || keys === undefined)
-    throw new OperationFailure(`The subscriber of ${name} pulls, so there is nothing to post to.`);
-  const { signingKey, previousSigningKey: key } = keys;
-  const { Subscriber, testEvent } = await loadSubscribers();
-  const subscriber = new Subscriber({
-    url,
-    signingKey,
-    previousKey: key === null || until === null ? undefined : { key, until },
-    maxConnections: 1,
-    network: readNetwork(context),
+  return recordAction(context, { command: "subscriptions test", arguments: { subscription: name } }, async (record) => {
+    const { subscription, keys } = await readDatabase(context, async (client) => ({
+      subscription: await requireSubscription(client, name),
+      keys: await readSigningKeys(client, name),
+    }));
+    const { url, previousKeyUntil: until } = subscription;
+    if (url === null || keys === undefined)
+      throw new OperationFailure(`The subscriber of ${name} pulls, so there is nothing to post to.`);
+    const { signingKey, previousSigningKey: key } = keys;
+    const { Subscriber, testEvent } = await loadSubscribers();
+    const subscriber = new Subscriber({
+      url,
+      signingKey,
+      previousKey: key === null || until === null ? undefined : { key, until },
+      maxConnections: 1,
+      network: readNetwork(context),
+    });
+    const event = testEvent(context.now());
+    const startedAtMs = performance.now();
+    const { signal } = new AbortController();
+    const outcome = await subscriber.post({ id: `${name}_${event.id}`, body: JSON.stringify(event), signal });
+    subscriber.close();
+    record.did = { outcome: outcome.kind, status: outcome.status };
+    return { outcome, durationMs: Math.round(performance.now() - startedAtMs) };
   });
-  const event = testEvent(context.now());
-  const startedAtMs = performance.now();
-  const { signal } = new AbortController();
-  const outcome = await subscriber.post({ id: `${name}_${event.id}`, body: JSON.stringify(event), signal });
-  subscriber.close();
-  return { outcome, durationMs: Math.round(performance.now() - startedAtMs) };
 }
 
 /** How the process that posts is set, too. */

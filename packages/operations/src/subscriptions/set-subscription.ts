@@ -7,7 +7,8 @@ import {
   type Subscription,
   type SubscriptionSettings,
 } from "@booking-events/store";
-import type { Context, Pool } from "../context.ts";
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
+import type { Pool } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
 import { requireSubscription, unknownSubscription } from "./find-subscription.ts";
@@ -30,23 +31,29 @@ const busyStepMs = 200;
  * @throws OperationFailure if something can't be changed
  */
 export async function setSubscription(
-  context: Context,
+  context: ActingContext,
   name: string,
   changes: SubscriptionChanges,
-  { by }: { by: string },
 ): Promise<Subscription> {
   await requireUsable(context, changes);
-  return withDatabase(context, async (pool) => {
-    const before = await requireSubscription(pool, name);
-    const wanted = merge(before, changes);
-    requirePossible(before, changes, wanted);
-    if (!hasMemory(before) && hasMemory(wanted)) await changeAndRemember(pool, before, wanted, by);
-    else
-      await inTransaction(pool, (client) =>
-        changeSubscription(client, name, wanted, { remembers: false, resumes: false }),
-      );
-    return requireSubscription(pool, name);
-  });
+  const { url, ...rest } = changes;
+  // The rest of a URL may be a password of the subscriber's.
+  const origin = url ? new URL(url).origin : url;
+  const action = { command: "subscriptions set", arguments: { subscription: name, origin, ...rest } };
+  return recordAction(context, action, (record) =>
+    withDatabase(context, async (pool) => {
+      const before = await requireSubscription(pool, name);
+      const wanted = merge(before, changes);
+      requirePossible(before, changes, wanted);
+      if (!hasMemory(before) && hasMemory(wanted)) await changeAndRemember(pool, before, wanted, context.by);
+      else
+        await inTransaction(pool, async (client) => {
+          await changeSubscription(client, name, wanted, { remembers: false, resumes: false });
+          await record.complete(client);
+        });
+      return requireSubscription(pool, name);
+    }),
+  );
 }
 
 function merge(before: Subscription, changes: SubscriptionChanges): SubscriptionSettings {

@@ -1,6 +1,7 @@
 import { readRedisTimes } from "@booking-events/queue";
 import { ClockComparison } from "@booking-events/runtime";
 import { type Maintained, type MaintenanceOptions, maintain } from "@booking-events/store";
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readRetentionRules, withDatabase } from "../services/database.ts";
@@ -11,7 +12,20 @@ import { withRedis } from "../services/queue.ts";
  *
  * @param tell called with what each step has done
  */
-export async function maintainDatabase(context: Context, tell: (done: Maintained) => void): Promise<void> {
+export function maintainDatabase(context: ActingContext, tell: (done: Maintained) => void): Promise<void> {
+  return recordAction(context, { command: "maintain", arguments: readRetentionRules(context) }, (record) => {
+    const did = { createdPartitions: 0, droppedPartitions: 0, rows: 0 };
+    record.did = did;
+    return maintainAll(context, (done) => {
+      did.createdPartitions += done.createdPartitions.length;
+      did.droppedPartitions += done.droppedPartitions.length;
+      did.rows += Object.values(done.removed).reduce((sum, rows) => sum + rows, 0);
+      tell(done);
+    });
+  });
+}
+
+async function maintainAll(context: Context, tell: (done: Maintained) => void): Promise<void> {
   const rules = readRetentionRules(context);
   const comparison = new ClockComparison();
   const findClockProblem: MaintenanceOptions["findClockProblem"] = async (postgresql) =>

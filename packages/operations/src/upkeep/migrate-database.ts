@@ -6,6 +6,7 @@ import {
   SchemaRefusedError,
   UnusableDatabaseError,
 } from "@booking-events/store";
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { type DatabaseSettings, describeDatabaseError, readDatabaseSettings } from "../services/database.ts";
@@ -29,7 +30,15 @@ export interface Migrated {
 }
 
 /** Brings the database's schema up to date, and with `grant` the roles. */
-export async function migrateDatabase(context: Context, { grant }: { grant: boolean }): Promise<Migrated> {
+export function migrateDatabase(context: ActingContext, { grant }: { grant: boolean }): Promise<Migrated> {
+  return recordAction(context, { command: "migrate", arguments: { grant } }, async (record) => {
+    const migrated = await bringUpToDate(context, grant);
+    record.did = migrated;
+    return migrated;
+  });
+}
+
+async function bringUpToDate(context: Context, grant: boolean): Promise<Migrated> {
   const database = readDatabaseSettings(context.environment);
   try {
     if (grant) return await migrateWithRoles(context, database);

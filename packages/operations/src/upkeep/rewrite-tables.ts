@@ -1,10 +1,15 @@
 import { rewriteTables as rewrite } from "@booking-events/store";
+import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { describeDatabaseError, readDatabaseSettings } from "../services/database.ts";
 
 /** Removes old versions of rows. Workers wait for each table while it is rewritten, and events wait in Redis. */
-export async function rewriteTables({ environment, notify }: Context): Promise<void> {
+export function rewriteTables(context: ActingContext): Promise<void> {
+  return recordAction(context, { command: "guests erase --rewrite", arguments: {} }, () => rewriteAll(context));
+}
+
+async function rewriteAll({ environment, notify }: Context): Promise<void> {
   const database = readDatabaseSettings(environment);
   notify("Rewriting the tables. Workers wait for that, and events wait in the queue.");
   const refused = await rewrite(database).catch((error: unknown) => {

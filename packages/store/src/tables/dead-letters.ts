@@ -107,6 +107,9 @@ export interface DeadLetterFilter {
   /** Closed letters too. */
   includeResolved?: boolean;
   limit?: number;
+  /** When they failed. */
+  since?: Date | undefined;
+  until?: Date | undefined;
 }
 
 /** Lists dead letters, oldest first. */
@@ -118,6 +121,7 @@ export async function listDeadLetters(client: Queryable, filter: DeadLetterFilte
        and ($3 or resolved_at is null) and ($4::uuid[] is null or event_id = any($4))
        and ($6::text is null or reference = $6)
        and ($7::text[] is null or reference = any($7))
+       and ($8::timestamptz is null or failed_at >= $8) and ($9::timestamptz is null or failed_at < $9)
      order by failed_at, event_id
      limit $5`,
     [
@@ -128,6 +132,8 @@ export async function listDeadLetters(client: Queryable, filter: DeadLetterFilte
       filter.limit ?? null,
       filter.reference ?? null,
       filter.references ?? null,
+      filter.since ?? null,
+      filter.until ?? null,
     ],
   );
   return rows;

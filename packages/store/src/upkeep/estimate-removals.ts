@@ -55,6 +55,12 @@ export async function estimateRemovals(client: Queryable, rules: RetentionRules)
       before: log,
       condition: "resolved_at is null and failed_at < $1",
     }),
+    await estimate(client, {
+      table: "operator_actions",
+      what: "actions of operators",
+      before: log,
+      condition: "began_at < $1",
+    }),
   ];
 }
 

@@ -210,6 +210,23 @@ describe("old events without a partition of their month", () => {
   });
 });
 
+test("what operators did goes with the log, and nobody can remove it before", async () => {
+  await pool.query("truncate operator_actions");
+  for (const months of [-3, -1, 0])
+    await pool.query(
+      `insert into operator_actions (id, began_at, operator, command, arguments, did)
+       values (gen_random_uuid(), $1, 'ada', 'queue pause', '{}', '{}')`,
+      [monthsFromNow(months)],
+    );
+  const count = async () => (await pool.query("select from operator_actions")).rowCount;
+  await maintain(pool, keepAll, clocksAgree);
+  expect(await count()).toBe(3);
+  const { removed } = await maintain(pool, { ...keepAll, retentionDays: 45 }, clocksAgree);
+  expect(removed.operator_actions).toBe(1);
+  await pool.query("select delete_old_operator_actions(0, now(), 10)");
+  expect(await count()).toBe(now.getUTCDate() === 1 ? 2 : 1);
+});
+
 test("one process at a time maintains the database, and the others leave it alone", async () => {
   const name = partitionOf(monthsFromNow(2));
   await pool.query(`drop table ${name}`);
@@ -508,6 +525,7 @@ describe("wrong clocks", () => {
       "delete_old_changes(400, $1, 10)",
       "empty_deleted_bookings(30, $1, 10, 10)",
       "delete_old_dead_letters(90, 400, $1, 10)",
+      "delete_old_operator_actions(400, $1, 10)",
     ])
       await expect(pool.query(`select ${call}`, [at]), call).rejects.toMatchObject({ code: "55000" });
     expect(await readRows()).toEqual(before);
@@ -527,8 +545,8 @@ describe("wrong clocks", () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     try {
       const { problems, removed } = await maintain(pool, rules, { findClockProblem });
-      expect(Object.values(removed)).toEqual([0, 0, 0, 0]);
-      expect(problems).toHaveLength(5);
+      expect(Object.values(removed)).toEqual([0, 0, 0, 0, 0]);
+      expect(problems).toHaveLength(6);
       expect(problems[0]).toMatch(/\(55000\): the clocks of PostgreSQL .* differ by more than five minutes/);
     } finally {
       vi.useRealTimers();
@@ -561,7 +579,13 @@ describe("wrong clocks", () => {
       [longAgo, now.getTime() * 1_000],
     );
     const { removed } = await maintain(pool, rules, clocksAgree);
-    expect(removed).toEqual({ booking_events: 1, booking_changes: 0, bookings: 1, dead_letters: 0 });
+    expect(removed).toEqual({
+      booking_events: 1,
+      booking_changes: 0,
+      bookings: 1,
+      dead_letters: 0,
+      operator_actions: 0,
+    });
     expect(Object.keys(await places())).toEqual([idAt(monthsFromNow(200))]);
   });
 });

@@ -7,7 +7,7 @@ import { type DatabaseTimes, readDatabaseTimes } from "../look/read-database-tim
 
 /** For how many days things are kept. 0: forever. */
 export interface RetentionRules {
-  /** Events and changes. The month in which the period ends is kept whole. */
+  /** Events, changes, and what operators did. The month in which the period ends is kept whole. */
   retentionDays: number;
   /** The content of deleted bookings. */
   deletedRetentionDays: number;
@@ -17,7 +17,7 @@ export interface RetentionRules {
 
 export interface Maintained {
   /** How many rows were deleted from each table, or emptied in `bookings`. Those of dropped partitions are estimates. */
-  removed: Record<"booking_events" | "booking_changes" | "bookings" | "dead_letters", number>;
+  removed: Record<"booking_events" | "booking_changes" | "bookings" | "dead_letters" | "operator_actions", number>;
   /** How many of the dead letters were still open. Their events are older than the log. */
   removedOpenLetters: number;
   createdPartitions: string[];
@@ -79,7 +79,7 @@ class Maintenance {
   /** When the clocks were compared, by this host's clock and by one that nobody sets. */
   #compared = { atMs: Number.NaN, monotonicMs: Number.NaN };
   readonly #done: Maintained = {
-    removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0 },
+    removed: { booking_events: 0, booking_changes: 0, bookings: 0, dead_letters: 0, operator_actions: 0 },
     removedOpenLetters: 0,
     createdPartitions: [],
     droppedPartitions: [],
@@ -104,6 +104,7 @@ class Maintenance {
       ["find readers that keep old changes", () => this.#findReadersBehind()],
       ["remove the content of deleted bookings", () => this.#emptyDeletedBookings()],
       ["delete old dead letters", () => this.#deleteDeadLetters()],
+      ["delete old actions of operators", () => this.#deleteOld("operator_actions", "delete_old_operator_actions")],
     ];
     try {
       await this.#try("create a partition", () => this.#createPartitions());
@@ -205,7 +206,10 @@ class Maintenance {
     return false;
   }
 
-  async #deleteOld(table: "booking_events" | "booking_changes", sqlFunction: string): Promise<boolean> {
+  async #deleteOld(
+    table: "booking_events" | "booking_changes" | "operator_actions",
+    sqlFunction: string,
+  ): Promise<boolean> {
     const { retentionDays } = this.#rules;
     if (retentionDays === 0) return false;
     const { rows } = await this.#step((client) =>

@@ -1,7 +1,9 @@
-import { renormaliseBookings } from "@booking-events/operations";
+import { countDifferences, renormaliseBookings } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
+import { parsePartnerId } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
 
 export function addRenormaliseCommand(bookings: Command, context: Context): void {
@@ -13,8 +15,9 @@ export function addRenormaliseCommand(bookings: Command, context: Context): void
         "are found, and write those that differ. Payloads stay, and the feed gets no change. Each booking is read by its " +
         "partner's country at the time of its event.",
     )
-    .option("--partner <id>", "only this partner's bookings")
+    .option("--partner <id>", "only this partner's bookings", parsePartnerId)
     .option("--dry-run", "only count the bookings that differ")
+    .addOption(byOption())
     .option("--json", "print a JSON object: bookings (how many were read), changed, busy, isDryRun")
     .addHelpText(
       "after",
@@ -26,17 +29,20 @@ Examples:
   $ ops bookings renormalise --dry-run
   $ ops bookings renormalise --partner acme`,
     )
-    .action(async ({ partner, dryRun, json }) => {
+    .action(async ({ partner, dryRun, by, json }) => {
       const isDryRun = dryRun === true;
       const sum = { bookings: 0, changed: 0, busy: 0 };
       context.atSignal(
         () => `Interrupted. ${describe(sum, isDryRun)} Run it again: it writes only what still differs.`,
       );
-      await renormaliseBookings(context, { partner, isDryRun }, (page) => {
+      const count = (page: typeof sum) => {
         sum.bookings += page.bookings;
         sum.changed += page.changed;
         sum.busy += page.busy;
-      });
+      };
+      await (isDryRun
+        ? countDifferences(context, { partner }, count)
+        : renormaliseBookings(actAs(context, by), { partner }, count));
       if (json) printJson(context.stdout, { ...sum, isDryRun });
       else printLine(context.stdout, describe(sum, isDryRun));
       if (sum.busy > 0)

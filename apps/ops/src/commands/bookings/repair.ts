@@ -1,9 +1,9 @@
-import { type Repair, repairBookings } from "@booking-events/operations";
-import { createLogger } from "@booking-events/runtime";
+import { planRepairs, type Repair, repairBookings } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { defaultName, parseReference } from "../../terminal/arguments.ts";
+import { parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printHeading, printJson, printLine } from "../../terminal/print.ts";
 import { describeReference, referenceKindOption } from "./reference-kind.ts";
 
@@ -21,16 +21,18 @@ export function addRepairCommand(bookings: Command, context: Context): void {
     .addOption(referenceKindOption())
     .option("--all", "all bookings that differ, of the partner if there is one")
     .option("--yes", "do it")
+    .addOption(byOption())
     .option(
       "--json",
       "print a JSON object: bookings (how many were compared), isDryRun, repairs (partner, referenceKind, reference, " +
-        "differences, change, revision, eventId, revised, refused)",
+        "bookingId, differences, change, revision, eventId, revised, refused)",
     )
     .addHelpText(
       "after",
       `
 Workers may run meanwhile: each booking is repaired in a transaction of its own, which holds its lock. A booking that
-is older than its log is folded from where the log begins. Each repair is logged to stderr as a line of JSON.
+is older than its log is folded from where the log begins. Its id is recorded with who
+repaired it: see ops audit.
 
 A fault made the difference: find it before you repair, or it comes again.
 
@@ -38,15 +40,14 @@ Examples:
   $ ops bookings repair acme TRIP-1
   $ ops bookings repair --all --yes`,
     )
-    .action(async (partner, reference, { json, all, yes, referenceKind }) => {
+    .action(async (partner, reference, { json, all, yes, by, referenceKind }) => {
       if ((reference === undefined) === (all === undefined))
         throw new CommandFailure("Give the partner and the reference of a booking, or --all.", { exitCode: 2 });
       const isDryRun = yes !== true;
-      const { bookings, repairs } = await repairBookings(context, { partner, reference, referenceKind }, { isDryRun });
-      const log = createLogger({ name: "ops", level: "info" }, context.stderr);
-      const done = isDryRun ? [] : repairs.filter(({ refused }) => refused === null);
-      for (const { partner, eventId, change, revision, revised } of done)
-        log.info({ by: defaultName(), partner, eventId, change, revision, revised }, "booking repaired");
+      const filter = { partner, reference, referenceKind };
+      const { bookings, repairs } = await (isDryRun
+        ? planRepairs(context, filter)
+        : repairBookings(actAs(context, by), filter));
       if (json) printJson(context.stdout, { bookings, isDryRun, repairs });
       else printRepairs(context, bookings, repairs, isDryRun);
       if (repairs.some(({ refused }) => refused !== null))

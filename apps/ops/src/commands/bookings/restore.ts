@@ -1,6 +1,7 @@
 import {
   describeCount,
   type PlannedBooking,
+  planRestore,
   type Reason,
   type Restored,
   type RestoreResults,
@@ -12,6 +13,7 @@ import type { Context } from "../../context.ts";
 import { parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { parsePast } from "../../terminal/duration.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printFields, printJson, printLine, printTable } from "../../terminal/print.ts";
 import { printable } from "../../terminal/printable.ts";
 import { describeReference, referenceKindOption } from "./reference-kind.ts";
@@ -48,6 +50,7 @@ export function addRestoreCommand(bookings: Command, context: Context): void {
     .addOption(referenceKindOption())
     .option("--dry-run", "only show what would change")
     .option("--yes", "do it")
+    .addOption(byOption())
     .option(
       "--json",
       "print a JSON object: partner, at, isDryRun, readAt, logBegins, counts (update, delete, and why others stay), " +
@@ -80,11 +83,11 @@ Examples:
         throw new CommandFailure("Give --dry-run to see what would change, or --yes to do it.", { exitCode: 2 });
       const preview = new Preview();
       context.atSignal(() => describeInterruption(preview));
-      const restored = await restoreBookings(
-        context,
-        { partner, references: references ?? [], ...options, deleteNew: options.deleteNew === true },
-        { isDryRun: options.dryRun === true, progress: toProgress(context, preview) },
-      );
+      const request = { partner, references: references ?? [], ...options, deleteNew: options.deleteNew === true };
+      const progress = toProgress(context, preview);
+      const restored = await (options.dryRun
+        ? planRestore(context, request, progress)
+        : restoreBookings(actAs(context, options.by), request, progress));
       if (options.json) printRestoredJson(context, { partner, at: options.at, preview, restored });
       else printRestored(context, { at: options.at, preview, restored });
       requireDone(restored.results);

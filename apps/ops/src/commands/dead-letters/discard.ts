@@ -1,9 +1,10 @@
 import { type Discard, discardDeadLetters, findLettersOf } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { defaultName, parseNote } from "../../terminal/arguments.ts";
+import { parseNote } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printLine } from "../../terminal/print.ts";
 import { printable } from "../../terminal/printable.ts";
 import { collectEventIds, describeLetters } from "./letters.ts";
@@ -16,7 +17,7 @@ export function addDiscardCommand(deadLetters: Command, context: Context): void 
     .argument("<eventId...>", "UUIDs", collectEventIds)
     .requiredOption("--reason <text>", "why; recorded with each dead letter", parseNote)
     .option("--yes", "don't ask for confirmation")
-    .option("--by <name>", "who discards them; recorded with each dead letter", parseNote, defaultName())
+    .addOption(byOption())
     .addHelpText(
       "after",
       `
@@ -30,8 +31,9 @@ Example:
         printLine(context.stdout, describeClosed(eventId, resolution));
       }
       if (open.length === 0) return;
+      const acting = actAs(context, options.by);
       await confirm(context, `Discard ${describeLetters(open)}, so they are never applied`, options.yes);
-      const discards = await discardDeadLetters(context, open, options);
+      const discards = await discardDeadLetters(acting, open, options);
       for (const discard of discards) printLine(context.stdout, describeDiscard(discard));
       const applied = discards.filter(({ result }) => result === "applied").length;
       if (applied > 0)

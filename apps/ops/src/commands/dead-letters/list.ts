@@ -1,7 +1,8 @@
 import { type DeadLetter, findLetters, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { parseLimitUpTo } from "../../terminal/arguments.ts";
+import { parseLimitUpTo, parsePartnerId } from "../../terminal/arguments.ts";
+import { parsePast } from "../../terminal/duration.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printLine, printRows, withReferenceKind } from "../../terminal/print.ts";
 import { describeState } from "./letters.ts";
@@ -10,12 +11,15 @@ const defaultLimit = 100;
 const maxLimit = 10_000;
 
 export function addListCommand(deadLetters: Command, context: Context): void {
+  const parseTime = (text: string) => parsePast(text, context.now());
   deadLetters
     .command("list")
     .summary("list open dead letters, oldest first")
     .description("List open dead letters, oldest first. Shows no personal data.")
-    .option("--partner <id>", "only dead letters of this partner")
+    .option("--partner <id>", "only dead letters of this partner", parsePartnerId)
     .option("--code <code>", "only dead letters with this error code")
+    .option("--since <time>", "only what failed since, such as 02:00 (in UTC) or 2h (ago)", parseTime)
+    .option("--until <time>", "only what failed before", parseTime)
     .option("--resolved", "closed dead letters too")
     .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option(
@@ -30,8 +34,8 @@ Examples:
   $ ops dead-letters list --code STALLED
   $ ops dead-letters list --json | jq -r .[].eventId`,
     )
-    .action(async ({ partner, code, resolved, limit, json }) => {
-      const filter = { partner, errorCode: code, includeResolved: resolved === true, limit: limit + 1 };
+    .action(async ({ partner, code, resolved, limit, json, ...times }) => {
+      const filter = { ...times, partner, errorCode: code, includeResolved: resolved === true, limit: limit + 1 };
       const found = await findLetters(context, filter);
       const letters = found.slice(0, limit);
       if (found.length > limit) printLine(context.stderr, `There are more than ${limit}. Show them with --limit.`);

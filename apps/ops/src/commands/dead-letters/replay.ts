@@ -1,10 +1,11 @@
 import { findLetters, findLettersOf, type Replay, replayDeadLetters } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { defaultName, parseNote } from "../../terminal/arguments.ts";
+import { parsePartnerId } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/format-table.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printRows } from "../../terminal/print.ts";
 import { collectEventIds, describeLetters } from "./letters.ts";
 
@@ -18,10 +19,10 @@ export function addReplayCommand(deadLetters: Command, context: Context): void {
     )
     .argument("[eventId...]", "UUIDs", collectEventIds)
     .option("--all", "all open dead letters, or those that --partner and --code select")
-    .option("--partner <id>", "with --all: only dead letters of this partner")
+    .option("--partner <id>", "with --all: only dead letters of this partner", parsePartnerId)
     .option("--code <code>", "with --all: only dead letters with this error code")
     .option("--yes", "don't ask for confirmation")
-    .option("--by <name>", "who replays them; recorded with each dead letter", parseNote, defaultName())
+    .addOption(byOption())
     .option("--no-wait", "don't wait for the results")
     .option("--json", "print a JSON array: eventId, result (applied, dead, waiting, invalid or resolved), detail")
     .addHelpText(
@@ -39,9 +40,10 @@ Examples:
       const letters = await (all
         ? findLetters(context, { partner, errorCode: code })
         : findLettersOf(context, eventIds));
+      const acting = actAs(context, by);
       const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
       if (open.length > 0) await confirm(context, `Replay ${describeLetters(open)}`, yes);
-      const replays = letters.length === 0 ? [] : await replayDeadLetters(context, letters, { by, isAwaited: wait });
+      const replays = letters.length === 0 ? [] : await replayDeadLetters(acting, letters, { isAwaited: wait });
       printRows(context.stdout, columns, replays, { json, none: "There are no dead letters to replay." });
       failUnlessApplied(replays, wait);
     });

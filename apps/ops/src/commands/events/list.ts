@@ -2,7 +2,7 @@ import { findEvents, followWindowMs, type Outcome } from "@booking-events/operat
 import { eventKinds } from "@booking-events/schema";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { parseEventId, parseLimitUpTo, parseReference } from "../../terminal/arguments.ts";
+import { parseEventId, parseLimitUpTo, parsePartnerId, parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { parsePast } from "../../terminal/duration.ts";
 import { printRows } from "../../terminal/print.ts";
@@ -18,7 +18,7 @@ export function addListCommand(events: Command, context: Context): void {
     .command("list")
     .summary("list the newest events")
     .description("List the events that were received last, newest first. Shows no personal data.")
-    .option("--partner <id>", "only events of this partner")
+    .option("--partner <id>", "only events of this partner", parsePartnerId)
     .option("--secret <id>", "only events that came by this secret of the partner, such as s1")
     .option(
       "--reference <reference>",
@@ -27,7 +27,11 @@ export function addListCommand(events: Command, context: Context): void {
     )
     .addOption(new Option("--kind <kind>", "only events of this kind").choices(eventKinds))
     .addOption(new Option("--outcome <outcome>", "only events with this outcome").choices(outcomes))
-    .option("--since <time>", "only events received since, such as 2026-11-20T12:00:00Z or 2h (ago)", parseTime)
+    .option(
+      "--since <time>",
+      "only events received since, such as 2026-11-20T12:00:00Z, 02:00 (in UTC) or 2h (ago)",
+      parseTime,
+    )
     .option("--until <time>", "only events received before", parseTime)
     .option("--before <event-id>", "only events before this one: the last one shown gives the next page", parseEventId)
     .option("--follow", "then go on showing events as they are applied, oldest first, until Ctrl-C")

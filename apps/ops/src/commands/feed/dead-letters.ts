@@ -13,6 +13,7 @@ import type { Context } from "../../context.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/format-table.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printJson, printLine, printRows, withReferenceKind } from "../../terminal/print.ts";
 
 /** Adds the command for readers of the feed, or the same for subscriptions, each of which is a reader. */
@@ -30,6 +31,7 @@ export function addDeadLettersCommand(parent: Command, context: Context, what: L
     .option("--discard <changeId>", "discard this one; may be repeated", collectIds)
     .option("--replay-all", "replay all")
     .option("--yes", "don't ask for confirmation")
+    .addOption(byOption())
     .option(
       "--json",
       "print a JSON array: changeId, bookingId, partner, change, referenceKind, reference, attempts, firstFailedAt, " +
@@ -39,7 +41,7 @@ export function addDeadLettersCommand(parent: Command, context: Context, what: L
       const deed = readDeed(options);
       const letters = await listReaderLetters(context, { what, name });
       if (deed === undefined) printRows(context.stdout, columns, letters, { json: options.json, none: noLetters });
-      else await act(context, name, letters, { ...deed, ...options });
+      else await act(context, { what, name }, letters, { ...deed, ...options });
     });
 }
 
@@ -65,16 +67,18 @@ function readDeed(options: { replay?: number[]; discard?: number[]; replayAll?: 
 
 async function act(
   context: Context,
-  name: string,
+  owner: LetterOwner,
   letters: FeedDeadLetter[],
-  { verb, ids, yes, json }: Deed & { yes?: true; json?: true },
+  { verb, ids, yes, by, json }: Deed & { yes?: true; by?: string | undefined; json?: true },
 ): Promise<void> {
+  const acting = actAs(context, by);
+  const { name } = owner;
   requireLetters(letters, ids ?? [], name);
   const chosen = describeCount((ids ?? letters).length, "dead letter");
   await confirm(context, `${verb} ${chosen} of ${name}`, yes);
   const count = await (verb === "Discard"
-    ? discardReaderLetters(context, name, ids ?? [])
-    : replayReaderLetters(context, name, ids));
+    ? discardReaderLetters(acting, owner, ids ?? [])
+    : replayReaderLetters(acting, owner, ids));
   const done = verb === "Discard" ? "discarded" : "replayed";
   if (json) printJson(context.stdout, { [done]: count });
   else printLine(context.stdout, `${describeCount(count, "dead letter")} of ${name}: ${done}.`);

@@ -10,8 +10,9 @@ import {
 } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { defaultName, parseNote } from "../../terminal/arguments.ts";
+import { parseNote } from "../../terminal/arguments.ts";
 import { confirm } from "../../terminal/confirm.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printLine } from "../../terminal/print.ts";
 import { printFindings, printNearMisses } from "./find.ts";
 import { addSearchOptions, readSearch, type SearchOptions } from "./search.ts";
@@ -26,7 +27,7 @@ export function addEraseCommand(guests: Command, context: Context): void {
         "without a country code, are listed and not erased. If this is interrupted, run it again.",
     )
     .requiredOption("--reason <text>", "why; recorded, so it must not name the guest", parseNote)
-    .option("--by <name>", "who erases; recorded", parseNote, defaultName())
+    .addOption(byOption())
     .option("--dry-run", "show what would be erased, and erase nothing")
     .option("--rewrite", "also rewrite the tables, which removes old row versions; locks them while it does")
     .option("--yes", "don't ask for confirmation")
@@ -42,7 +43,7 @@ Examples:
 
 interface EraseOptions extends SearchOptions {
   reason: string;
-  by: string;
+  by?: string | undefined;
   dryRun?: true;
   rewrite?: true;
   yes?: true;
@@ -53,12 +54,13 @@ async function erase(context: Context, options: EraseOptions): Promise<void> {
   const found = await findGuestEverywhere(context, search);
   printFound(context, found);
   if (options.dryRun) return;
+  const acting = actAs(context, options.by);
   if (!isNothing(found.exact)) await confirm(context, describeErasure(found.exact), options.yes);
-  const { counts, appendOnlyFiles } = await eraseGuest(context, search, found.exact, options);
+  const { counts, appendOnlyFiles } = await eraseGuest(acting, search, found.exact, options);
   if (counts !== null) printCounts(context, counts);
   printRewriting(context, appendOnlyFiles);
   if (options.rewrite) {
-    await rewriteTables(context);
+    await rewriteTables(acting);
     printLine(context.stdout, "PostgreSQL has rewritten its tables.");
     return;
   }

@@ -3,6 +3,7 @@ import { eventKinds } from "@booking-events/schema";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { parseExpiry } from "../../terminal/duration.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
 import { parseBurst, parseCountry, parseKinds, parseQuota, parseRate } from "./arguments.ts";
 import { describeExpiry, printSecret } from "./print-secret.ts";
@@ -36,6 +37,7 @@ export function addAddCommand(partners: Command, context: Context): void {
     .option("--expires <when>", "when the secret expires: a time or a duration", (text) =>
       parseExpiry(text, context.now()),
     )
+    .addOption(byOption())
     .option("--json", "print one JSON object: partner, secretId, secret, expiresAt")
     .addHelpText(
       "after",
@@ -50,7 +52,7 @@ Examples:
       const { burst = Math.max(1, Math.ceil(perSecond * burstSeconds)) } = options;
       const limits = { rateLimit: { perSecond, burst }, bytesPerDay };
       const partner = { id, name, kinds: [...kinds], ...limits, country, expiresAt };
-      const { added, isNewFile } = await addPartner(context, partner);
+      const { added, isNewFile } = await addPartner(actAs(context, options.by), partner);
       if (isNewFile) {
         printLine(
           context.stderr,

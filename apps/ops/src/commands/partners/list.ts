@@ -20,7 +20,7 @@ export function addListCommand(partners: Command, context: Context): void {
       "List partners and the state of their secrets. If REDIS_URL is set, the list also shows how much of its quota " +
         "each partner has used today, and when each secret was last used, which ingest records every few seconds.",
     )
-    .option("--json", "print a JSON array: id, name, enabled, kinds, rateLimit, bytesPerDay, country, secrets")
+    .option("--json", "print a JSON array: id, name, enabled, held, kinds, rateLimit, bytesPerDay, country, secrets")
     .action(async ({ json }) => {
       const listed = await listPartners(context);
       if (json) printJson(context.stdout, listed);
@@ -35,7 +35,7 @@ function createColumns(partners: ListedPartner[]): Column<SecretRow>[] {
   return [
     { header: "PARTNER", value: ({ partner }) => partner?.id ?? "" },
     { header: "NAME", value: ({ partner }) => partner?.name ?? "" },
-    { header: "ENABLED", value: ({ partner }) => (partner ? (partner.enabled ? "yes" : "no") : "") },
+    { header: "ENABLED", value: ({ partner }) => (partner ? describeEnabled(partner) : "") },
     { header: "KINDS", value: ({ partner }) => (partner ? describeKinds(partner.kinds) : "") },
     { header: "RATE", value: ({ partner }) => (partner ? describeRate(partner) : "") },
     { header: "QUOTA", value: ({ partner }) => (partner ? describeUsedQuota(partner) : "") },
@@ -58,6 +58,11 @@ interface SecretRow {
 function toRows(partner: ListedPartner): SecretRow[] {
   const [first, ...others] = partner.secrets;
   return [{ partner, secret: first }, ...others.map((secret) => ({ partner: undefined, secret }))];
+}
+
+function describeEnabled({ enabled, held }: ListedPartner): string {
+  if (!enabled) return "no";
+  return held ? "on hold" : "yes";
 }
 
 function describeUsedQuota({ bytesPerDay, bytesToday }: ListedPartner): string {

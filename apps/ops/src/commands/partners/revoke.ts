@@ -1,7 +1,8 @@
-import { planRevocation, revokeSecret } from "@booking-events/operations";
+import { findRecentUse, planRevocation, revokeSecret, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { confirm } from "../../terminal/confirm.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printLine } from "../../terminal/print.ts";
 
 export function addRevokeCommand(partners: Command, context: Context): void {
@@ -9,23 +10,28 @@ export function addRevokeCommand(partners: Command, context: Context): void {
     .command("revoke")
     .summary("refuse a secret from now on")
     .description(
-      "Refuse a secret from now on. It stays in the list. The partner's last valid secret is revoked only if you " +
-        "confirm it, because the partner cannot send events without one. The revocation is recorded in Redis, too, so an " +
+      "Refuse a secret from now on. It stays in the list. The partner's last valid secret, and one that was " +
+        "used within a day, is revoked only if you confirm it. The revocation is recorded in Redis, too, so an " +
         "old copy of the partners file does not bring the secret back.",
     )
     .argument("<id>", "the partner's id")
     .argument("<secretId>", "from the list, such as s1")
-    .option("--yes", "revoke it without asking, even if it is the last valid one")
+    .option("--yes", "revoke it without asking")
+    .addOption(byOption())
     .addHelpText("after", "\nExample:\n  $ ops partners revoke acme s1")
-    .action(async (id, secretId, { yes }) => {
+    .action(async (id, secretId, { yes, by }) => {
+      const acting = actAs(context, by);
       const planned = planRevocation(context, { id, secretId });
+      const usedAt = planned.wasValid ? await findRecentUse(context, { id, secretId }) : null;
+      const lastUse = usedAt === null ? "" : `, which was used at ${toSeconds(usedAt)}`;
       if (planned.wasValid && !planned.hasValidSecret)
         await confirm(
           context,
-          `Revoke ${secretId}, the last valid secret of partner ${id}, which then cannot send events`,
+          `Revoke ${secretId}, the last valid secret of partner ${id}${lastUse}, which then cannot send events`,
           yes,
         );
-      const { wasValid, hasValidSecret } = await revokeSecret(context, { id, secretId });
+      else if (usedAt !== null) await confirm(context, `Revoke ${secretId} of partner ${id}${lastUse}`, yes);
+      const { wasValid, hasValidSecret } = await revokeSecret(acting, { id, secretId });
       printLine(
         context.stdout,
         wasValid

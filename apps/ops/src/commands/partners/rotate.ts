@@ -2,6 +2,7 @@ import { rotateSecret, toSeconds } from "@booking-events/operations";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { parseDurationMs, parseExpiry } from "../../terminal/duration.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
 import { describeExpiry, printSecret } from "./print-secret.ts";
 
@@ -24,6 +25,7 @@ export function addRotateCommand(partners: Command, context: Context): void {
     .option("--expires <when>", "when the new secret expires: a time or a duration", (text) =>
       parseExpiry(text, context.now()),
     )
+    .addOption(byOption())
     .option("--json", "print one JSON object: partner, secretId, secret, expiresAt, previousSecretsExpireAt")
     .addHelpText(
       "after",
@@ -34,7 +36,11 @@ Examples:
     )
     .action(async (id, options) => {
       const { overlap: overlapMs, expires: expiresAt = null } = options;
-      const { added, previousSecretsExpireAt, partner } = await rotateSecret(context, { id, overlapMs, expiresAt });
+      const { added, previousSecretsExpireAt, partner } = await rotateSecret(actAs(context, options.by), {
+        id,
+        overlapMs,
+        expiresAt,
+      });
       if (!partner.enabled) {
         printLine(context.stderr, `Note: partner ${id} is disabled. To enable it: ops partners enable ${id}`);
       }

@@ -2,6 +2,7 @@ import { describeQuota, setPartner } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printLine } from "../../terminal/print.ts";
 import { parseBurst, parseCountry, parseKinds, parseQuota, parseRate } from "./arguments.ts";
 import { describeCountry, describeKinds, describeRate } from "./describe-partner.ts";
@@ -22,8 +23,9 @@ export function addSetCommand(partners: Command, context: Context): void {
     .option("--quota <bytes>", "bytes of payloads in a day, such as 500MB", parseQuota)
     .option("--country <code>", "where phone numbers without a country code are from, such as GB", parseCountry)
     .option("--no-country", "leave phone numbers without a country code unread")
+    .addOption(byOption())
     .addHelpText("after", "\nExample:\n  $ ops partners set acme --rate 500 --burst 1000")
-    .action(async (id, { rate, quota, country: given, ...others }) => {
+    .action(async (id, { rate, quota, country: given, by, ...others }) => {
       const country = given === false ? null : given;
       const changes = { perSecond: rate, bytesPerDay: quota, country, ...others };
       if (Object.values(changes).every((change) => change === undefined)) {
@@ -31,7 +33,7 @@ export function addSetCommand(partners: Command, context: Context): void {
           exitCode: 2,
         });
       }
-      const partner = await setPartner(context, id, changes);
+      const partner = await setPartner(actAs(context, by), id, changes);
       const { name, kinds, bytesPerDay } = partner;
       printLine(
         context.stdout,

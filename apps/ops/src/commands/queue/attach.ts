@@ -1,7 +1,8 @@
-import { attachDatabase, type DatabaseIdentity, readFedDatabase } from "@booking-events/operations";
+import { type ActingContext, attachDatabase, type DatabaseIdentity, readFedDatabase } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { confirm } from "../../terminal/confirm.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printLine } from "../../terminal/print.ts";
 
 export function addAttachCommand(queue: Command, context: Context): void {
@@ -15,10 +16,11 @@ export function addAttachCommand(queue: Command, context: Context): void {
         "standby, need no such step.",
     )
     .option("--yes", "don't ask for confirmation")
-    .action(({ yes }) => attach(context, yes));
+    .addOption(byOption())
+    .action(({ yes, by }) => attach(context, actAs(context, by), yes));
 }
 
-async function attach(context: Context, isConfirmed: true | undefined): Promise<void> {
+async function attach(context: Context, acting: ActingContext, isConfirmed: true | undefined): Promise<void> {
   const { identity, fedDatabase: database } = await readFedDatabase(context);
   if (database === null) {
     printLine(context.stdout, "The queue has fed no database yet. The first worker records its own.");
@@ -33,7 +35,7 @@ async function attach(context: Context, isConfirmed: true | undefined): Promise<
     `Let the queue feed the database ${describe(identity)} from now on, and no longer ${database}`,
     isConfirmed,
   );
-  await attachDatabase(context, identity.id);
+  await attachDatabase(acting, identity.id);
   printLine(
     context.stdout,
     `The queue feeds the database ${identity.id}. Workers with it apply the events that wait and all that come. ` +

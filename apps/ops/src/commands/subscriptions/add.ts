@@ -1,8 +1,8 @@
 import { addSubscription, type Subscription } from "@booking-events/operations";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printJson } from "../../terminal/print.ts";
 import { collectChanges, collectCountries, collectTexts, feedChanges, parseDays, parseName } from "./arguments.ts";
 import { nameKeys, printKeys } from "./print-keys.ts";
@@ -40,7 +40,7 @@ export function addAddCommand(subscriptions: Command, context: Context): void {
         "ed25519",
       ] as const),
     )
-    .option("--by <name>", "who adds it; recorded", parseNote, defaultName())
+    .addOption(byOption())
     .option("--json", "print one JSON object: name, and secret, publicKey (ed25519) or token (without --url)")
     .addHelpText(
       "after",
@@ -67,7 +67,7 @@ interface AddOptions {
   mode?: "latest" | "every" | undefined;
   payload: "thin" | "full";
   signature?: "hmac" | "ed25519" | undefined;
-  by: string;
+  by?: string | undefined;
   json?: true | undefined;
 }
 
@@ -75,22 +75,18 @@ async function add(context: Context, name: string, options: AddOptions): Promise
   requireWholeOptions(options);
   const { url = null, partner = null, change = null, country = null, payload, by, json } = options;
   const { arrivalFromDays = null, arrivalToDays = null } = options;
-  const shown = await addSubscription(
-    context,
-    {
-      name,
-      url,
-      mode: url === null ? null : (options.mode ?? "latest"),
-      payload,
-      partners: partner,
-      changes: change,
-      countries: country,
-      arrivalFromDays,
-      arrivalToDays,
-      signature: url === null ? null : (options.signature ?? "hmac"),
-    },
-    { by },
-  );
+  const shown = await addSubscription(actAs(context, by), {
+    name,
+    url,
+    mode: url === null ? null : (options.mode ?? "latest"),
+    payload,
+    partners: partner,
+    changes: change,
+    countries: country,
+    arrivalFromDays,
+    arrivalToDays,
+    signature: url === null ? null : (options.signature ?? "hmac"),
+  });
   if (json) printJson(context.stdout, { name, ...shown });
   else printKeys(context, `Added the subscription ${name} with this ${nameKeys(shown)}:`, shown);
 }

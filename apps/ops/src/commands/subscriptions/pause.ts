@@ -1,7 +1,8 @@
 import { pauseSubscription, resumeSubscription } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { defaultName, parseNote } from "../../terminal/arguments.ts";
+import { parseNote } from "../../terminal/arguments.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printLine } from "../../terminal/print.ts";
 
 export function addPauseCommands(subscriptions: Command, context: Context): void {
@@ -14,9 +15,9 @@ export function addPauseCommands(subscriptions: Command, context: Context): void
     )
     .argument("<name>", "the subscription's name")
     .option("--reason <text>", "why; recorded", parseNote)
-    .option("--by <name>", "who pauses it; recorded", parseNote, defaultName())
+    .addOption(byOption())
     .action(async (name, { reason = null, by }) => {
-      const isDone = await pauseSubscription(context, name, { reason, by });
+      const isDone = await pauseSubscription(actAs(context, by), name, { reason });
       const was = isDone ? "is now" : "was already";
       printLine(context.stdout, `The subscription ${name} ${was} paused.`);
     });
@@ -25,8 +26,9 @@ export function addPauseCommands(subscriptions: Command, context: Context): void
     .summary("deliver to a paused subscription again")
     .description("Deliver to a paused subscription again, from where it was.")
     .argument("<name>", "the subscription's name")
-    .action(async (name) => {
-      const isDone = await resumeSubscription(context, name);
+    .addOption(byOption())
+    .action(async (name, { by }) => {
+      const isDone = await resumeSubscription(actAs(context, by), name);
       printLine(
         context.stdout,
         isDone ? `The subscription ${name} is delivered to again.` : `The subscription ${name} was not paused.`,

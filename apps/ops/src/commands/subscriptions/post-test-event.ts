@@ -2,6 +2,7 @@ import { type PostOutcome, postTestEvent } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
 
 export function addTestCommand(subscriptions: Command, context: Context): void {
@@ -13,9 +14,10 @@ export function addTestCommand(subscriptions: Command, context: Context): void {
         "answer. It goes from this host, which may reach other addresses than the process webhooks.",
     )
     .argument("<name>", "the subscription's name")
+    .addOption(byOption())
     .option("--json", "print one JSON object: status, failure, durationMs")
-    .action(async (name, { json }) => {
-      const { outcome, durationMs } = await postTestEvent(context, name);
+    .action(async (name, { by, json }) => {
+      const { outcome, durationMs } = await postTestEvent(actAs(context, by), name);
       report(context, name, { outcome, durationMs, json });
     });
 }

@@ -1,8 +1,8 @@
 import { findSubscription, removeSubscription } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { defaultName } from "../../terminal/arguments.ts";
 import { confirm } from "../../terminal/confirm.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printLine } from "../../terminal/print.ts";
 
 export function addRemoveCommand(subscriptions: Command, context: Context): void {
@@ -14,10 +14,12 @@ export function addRemoveCommand(subscriptions: Command, context: Context): void
     )
     .argument("<name>", "the subscription's name")
     .option("--yes", "don't ask for confirmation")
-    .action(async (name, { yes }) => {
+    .addOption(byOption())
+    .action(async (name, { yes, by }) => {
+      const acting = actAs(context, by);
       await findSubscription(context, name);
       await confirm(context, `Remove the subscription ${name}`, yes);
-      await removeSubscription(context, name, { by: defaultName() });
+      await removeSubscription(acting, name);
       printLine(context.stdout, `Removed the subscription ${name}.`);
     });
 }

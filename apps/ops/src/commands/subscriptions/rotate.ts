@@ -1,6 +1,7 @@
 import { rotateSubscription, toSeconds } from "@booking-events/operations";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
 import { parseKeepHours } from "./arguments.ts";
 import { nameKeys, printKeys } from "./print-keys.ts";
@@ -21,9 +22,10 @@ export function addRotateCommand(subscriptions: Command, context: Context): void
         .argParser(parseKeepHours)
         .default(defaultKeepHours),
     )
+    .addOption(byOption())
     .option("--json", "print one JSON object: name, secret, publicKey or token, previousUntil")
-    .action(async (name, { keepHours, json }) => {
-      const { shown, previousUntil } = await rotateSubscription(context, name, { keepHours });
+    .action(async (name, { keepHours, by, json }) => {
+      const { shown, previousUntil } = await rotateSubscription(actAs(context, by), name, { keepHours });
       if (json) {
         printJson(context.stdout, { name, ...shown, previousUntil });
         return;

@@ -1,8 +1,8 @@
 import { type Subscription, type SubscriptionChanges, setSubscription } from "@booking-events/operations";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { defaultName, parseNote } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printFields, printLine } from "../../terminal/print.ts";
 import { collectChanges, collectCountries, collectTexts, feedChanges, parseDays } from "./arguments.ts";
 import { describeDelivery, describeFilter } from "./show.ts";
@@ -40,7 +40,7 @@ export function addSetCommand(subscriptions: Command, context: Context): void {
         "full",
       ] as const),
     )
-    .option("--by <name>", "who changes it; recorded if it is interrupted", parseNote, defaultName())
+    .addOption(byOption())
     .addHelpText(
       "after",
       `
@@ -84,10 +84,10 @@ function toChanges(options: SetOptions): SubscriptionChanges {
   };
 }
 
-async function set(context: Context, name: string, changes: SubscriptionChanges, by: string): Promise<void> {
+async function set(context: Context, name: string, changes: SubscriptionChanges, by?: string): Promise<void> {
   if (Object.values(changes).every((change) => change === undefined))
     throw new CommandFailure("Say what to change: see ops subscriptions set --help.", { exitCode: 2 });
-  const subscription = await setSubscription(context, name, changes, { by });
+  const subscription = await setSubscription(actAs(context, by), name, changes);
   printLine(context.stdout, `Changed the subscription ${name}:`);
   printFields(context.stdout, [
     ["URL", subscription.url],

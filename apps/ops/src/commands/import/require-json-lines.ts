@@ -1,5 +1,5 @@
 import { JsonError, parseJsonObject } from "@booking-events/schema";
-import { OperationFailure } from "../operation-failure.ts";
+import { CommandFailure } from "../../terminal/command-failure.ts";
 
 const lineFeed = 0x0a;
 const blank = /^[\ufeff\s]*$/;
@@ -18,7 +18,7 @@ const compressions = [
  *
  * @param file what to call it
  * @param maxLineBytes how much of a line is looked at
- * @throws OperationFailure
+ * @throws CommandFailure
  */
 export async function* requireJsonLines(
   chunks: AsyncIterable<Buffer | string>,
@@ -59,7 +59,7 @@ function requireFormat(
   { line, isWhole, file }: { line: string | undefined; isWhole: boolean; file: string },
 ): void {
   const problem = findBinaryFormat(head, file) ?? findOtherText((line ?? head.toString()).trim(), isWhole, file);
-  if (problem !== undefined) throw new OperationFailure(`${problem} Nothing was imported.`);
+  if (problem !== undefined) throw new CommandFailure(`${problem} Nothing was imported.`);
 }
 
 function findBinaryFormat(head: Buffer, file: string): string | undefined {
