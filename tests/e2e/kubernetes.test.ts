@@ -301,6 +301,11 @@ describe.each(["ingest", "worker", "lookup", "webhooks"])("%s", (component) => {
   });
 });
 
+test("nobody acts unnamed: an operator is named by the command, and the migration by its job", () => {
+  expect(podOf("ops").container.env).toContainEqual({ name: "OPERATOR_REQUIRED", value: "true" });
+  expect(podOf("migrate").container.env).toContainEqual({ name: "OPERATOR", value: "kubernetes" });
+});
+
 test.each(["ingest", "lookup", "ops"])(
   "%s reads the partners file from a folder that Kubernetes updates",
   (component) => {
