@@ -35,6 +35,7 @@ const tables = [
   "digest_key",
   "erasures",
   "log_retention",
+  "operator_actions",
   "subscriptions",
   "schema_migrations",
 ];
