@@ -20,6 +20,8 @@ export interface Container {
   isRunning: boolean;
   /** Undefined: it has no check. */
   health: string | undefined;
+  /** What it is stopped by, if the image or the service says so. */
+  stopSignal: string | undefined;
 }
 
 /**
@@ -146,6 +148,7 @@ export class Deployment {
       finishedAt: State.FinishedAt,
       isRunning: State.Running,
       health: State.Health?.Status,
+      stopSignal: Config.StopSignal,
     }));
   }
 
@@ -247,7 +250,7 @@ interface Inspected {
     Running: boolean;
     Health?: { Status: string };
   };
-  Config: { Image: string; Labels: Record<string, string> };
+  Config: { Image: string; Labels: Record<string, string>; StopSignal?: string };
 }
 
 /** What docker needs, and nothing that could stand in for .env. */
