@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { compileCache, fromSource } from "@booking-events/harness/app-process";
@@ -15,6 +14,7 @@ import { type FollowOptions, follow } from "./follow.ts";
 import { type HandlingContext, maxHandlingMs } from "./handle-changes.ts";
 import { type BookingChange, readChanges } from "./read-changes.ts";
 import { tablesIn } from "./tables.ts";
+import { startCuttableProxy } from "./testing/cuttable-proxy.ts";
 
 const clocksAgree = { findClockProblem: async () => null };
 
@@ -201,7 +201,7 @@ describe("a follower that waits", () => {
   });
 
   test("polls while the connection that listens is cut, and listens again", async () => {
-    const proxy = await startProxy();
+    const proxy = await startCuttableProxy(url);
     const { handled, logged } = start({ listenUrl: proxy.url, pollIntervalMs: 50 });
     await waitFor(async () => expect(await countListeners()).toBe(1));
     proxy.cut();
@@ -211,7 +211,7 @@ describe("a follower that waits", () => {
     await waitFor(async () => expect(await countListeners()).toBe(0));
     proxy.repair();
     await waitFor(async () => expect(await countListeners()).toBe(1));
-    await proxy.end();
+    proxy.cut();
   });
 
   test("writes nothing: it does not lock its cursor", async () => {
@@ -240,44 +240,6 @@ async function countListeners(): Promise<number> {
     "select from pg_stat_activity where datname = current_database() and application_name = 'test (listening)'",
   );
   return rows.length;
-}
-
-/** A proxy in front of PostgreSQL that can cut all of its connections. */
-async function startProxy() {
-  const sockets = new Set<Socket>();
-  const { hostname, port } = new URL(url);
-  let isCut = false;
-  const server = createServer((socket) => {
-    if (isCut) return void socket.destroy();
-    const onward = connectTcp(Number(port), hostname);
-    for (const [from, to] of [
-      [socket, onward],
-      [onward, socket],
-    ] as const) {
-      sockets.add(from);
-      from.on("error", () => {}).on("close", () => to.destroy());
-      from.pipe(to);
-    }
-  });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("A TCP server has a port.");
-  const cut = () => {
-    isCut = true;
-    for (const socket of sockets) socket.destroy();
-  };
-  return {
-    url: Object.assign(new URL(url), { hostname: "127.0.0.1", port: String(address.port) }).href,
-    cut,
-    repair() {
-      isCut = false;
-    },
-    async end() {
-      cut();
-      server.close();
-      await once(server, "close");
-    },
-  };
 }
 
 test("a change that can't be handled is tried again, and those before it in its page are committed", async () => {
@@ -578,7 +540,7 @@ describe("when the signal aborts", () => {
 });
 
 test("a follower whose connections break reconnects, and no change counts twice", async () => {
-  const proxy = await startProxy();
+  const proxy = await startCuttableProxy(url);
   const { logged } = start({
     ...{ database: proxy.url, pollIntervalMs: 50 },
     onChange: async ({ id }, { client }) => {
@@ -593,7 +555,7 @@ test("a follower whose connections break reconnects, and no change counts twice"
     await waitFor(() => expect(logged.join()).toContain("reconnecting to PostgreSQL"));
     proxy.repair();
   }
-  await proxy.end();
+  proxy.cut();
 });
 
 describe("followers of one name", () => {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 /**
- * A proxy in front of PostgreSQL. Once it is cut, whoever is behind it is as good as dead. It can also hold an answer back.
+ * A proxy in front of PostgreSQL. While it is cut, whoever is behind it is as good as dead. It can also hold an answer back.
  */
 export async function startCuttableProxy(url: string) {
   const { hostname, port } = new URL(url);
@@ -32,7 +32,7 @@ export async function startCuttableProxy(url: string) {
       from.on("error", () => {}).on("close", () => to.destroy());
     }
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
+  await once(server.listen(0, "127.0.0.1").unref(), "listening");
   const own = (server.address() as AddressInfo).port;
   return {
     port: own,
@@ -46,7 +46,9 @@ export async function startCuttableProxy(url: string) {
     cut() {
       isCut = true;
       for (const socket of sockets) socket.destroy();
-      server.close();
+    },
+    repair() {
+      isCut = false;
     },
   };
 }
