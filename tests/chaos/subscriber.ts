@@ -22,7 +22,7 @@ const path = "/hook";
 
 export interface SubscriberOptions {
   random: Random;
-  /** It also answers 200 and then loses what it got. It begins so. */
+  /** It also answers 200 and then loses what it got. It begins so, and goes on until it has lost something. */
   lies: boolean;
 }
 
@@ -42,6 +42,7 @@ export class ChaoticSubscriber {
   readonly #server = createServer((request, response) => void this.#take(request, response).catch(() => {}));
   readonly #resting = new AbortController();
   #mood: Mood;
+  #hasLied = false;
   #changing: Promise<void> | undefined;
 
   private constructor({ random, lies }: SubscriberOptions) {
@@ -88,6 +89,7 @@ export class ChaoticSubscriber {
     while (!signal.aborted) {
       const { least, most } = this.#mood === "well" ? wellMs : illMs;
       await sleep(between(least, most), undefined, { signal }).catch(() => {});
+      if (this.#mood === "lying" && !this.#hasLied && !signal.aborted) continue;
       const mayLie = this.#lies ? (["lying"] as const) : [];
       this.#mood = this.#mood === "well" && !signal.aborted ? pick([...ills, ...mayLie]) : "well";
       // Ends those that hang, and those that are under way when it dies.
@@ -121,7 +123,9 @@ export class ChaoticSubscriber {
     received.endedAtMs = Date.now();
     const isTaken = response.statusCode < 300;
     response.end(() => {
-      if (isTaken) received.answer = mood === "lying" ? "forgotten" : "kept";
+      if (!isTaken) return;
+      received.answer = mood === "lying" ? "forgotten" : "kept";
+      this.#hasLied ||= mood === "lying";
     });
   }
 }
