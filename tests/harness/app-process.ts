@@ -14,6 +14,7 @@ export const builtApps = {
   worker: ["apps/worker/dist/main.js"],
   lookup: ["apps/lookup/dist/main.js"],
   webhooks: ["apps/webhooks/dist/main.js"],
+  console: ["apps/console/dist/main.js"],
   ops: ["apps/ops/dist/main.js"],
 } as const;
 

@@ -26,10 +26,10 @@ interface Import {
 }
 
 function readImports(room: string): Import[] {
-  const files = globSync("**/*.{ts,mts,mjs}", { cwd: join(root, room), exclude: isMade });
+  const files = globSync("**/*.{ts,tsx,mts,mjs}", { cwd: join(root, room), exclude: isMade });
   return files.flatMap((file) => {
     const source = readFileSync(join(root, room, file), "utf8");
-    const isTest = /\.test(-d)?\.ts$|(^|\/)testing\//.test(file);
+    const isTest = /\.test(-d)?\.tsx?$|(^|\/)testing\//.test(file);
     return [...source.matchAll(/(?:\bfrom|\bimport\(?) *"([^"]+)"/g)].map(([, specifier = ""]) => {
       return { file: join(room, file), specifier, isTest };
     });

@@ -169,6 +169,13 @@ export const variables = {
   OPERATOR_REQUIRED: v.optional(trueOrFalse, "false"),
   /** A proxy that they are reached through. */
   WEBHOOKS_PROXY_URL: v.optional(httpUrl),
+  /** Whoever knows it may do everything in the console. */
+  CONSOLE_PASSWORD: v.optional(v.pipe(v.string(), v.minLength(16, "must have at least 16 characters"))),
+  CONSOLE_SESSION_KEY: v.optional(
+    v.pipe(v.string(), v.minLength(32, "must have at least 32 characters, picked at random")),
+  ),
+  /** Of docs/runbook.md, as a person reads it. */
+  RUNBOOK_URL: v.optional(httpUrl),
   LOG_LEVEL: v.optional(
     v.picklist(
       ["fatal", "error", "warn", "info", "debug", "trace", "silent"],

@@ -18,6 +18,7 @@ const ingest = readSource("apps/ingest");
 const worker = readSource("apps/worker");
 const lookup = readSource("apps/lookup");
 const webhooks = readSource("apps/webhooks");
+const console = readSource("apps/console");
 
 describe("the table of environment variables", () => {
   const lines = readPage("variables.md")
@@ -34,7 +35,7 @@ describe("the table of environment variables", () => {
     expect(names.toSorted()).toEqual([...ofOneProcess.keys(), "ADMIN_PORT"].toSorted());
   });
 
-  test.each(Object.entries({ ingest, worker, lookup, webhooks }))(
+  test.each(Object.entries({ ingest, worker, lookup, webhooks, console }))(
     "names the variables that %s reads",
     (app, source) => {
       const settings = [...source.matchAll(/^ {2}([A-Z_]+): (?:variables\.|(?:admin|service)Port\()/gm)].map(
@@ -61,7 +62,7 @@ describe("the table of environment variables", () => {
       const { success, output } = v.safeParse(v.object({ [name]: ofOneProcess.get(name) ?? v.never() }), {});
       expect([name, success ? String(output[name] ?? "none") : "required"]).toEqual([name, documented]);
     }
-    const ports = `${ingest}${worker}${lookup}${webhooks}`.matchAll(/adminPort\((\d+)\)/g);
+    const ports = `${ingest}${worker}${lookup}${webhooks}${console}`.matchAll(/adminPort\((\d+)\)/g);
     expect(rows.find(([, name]) => name === "ADMIN_PORT")?.[3]).toBe(Array.from(ports, ([, port]) => port).join(", "));
   });
 

@@ -14,6 +14,8 @@ const secretVariables = [
   "EXPORTER_DATABASE_PASSWORD",
   "WEBHOOKS_PROXY_URL",
   "DIGEST_KEY",
+  "CONSOLE_PASSWORD",
+  "CONSOLE_SESSION_KEY",
 ];
 
 /**

@@ -1,0 +1,79 @@
+import { randomBytes } from "node:crypto";
+import { openContext } from "@booking-events/operations";
+import {
+  adminPort,
+  type Logger,
+  parseEnvironment,
+  type Registry,
+  redisVariables,
+  StartError,
+  servicePort,
+  variables,
+} from "@booking-events/runtime";
+import { SealedCookies } from "./login/cookies.ts";
+import { TryLimit } from "./login/limit-tries.ts";
+import type { Logins } from "./login/login-routes.tsx";
+import { Sessions } from "./login/session.ts";
+import { createApp } from "./server/app.ts";
+
+const entries = {
+  PORT: servicePort(8082),
+  HOST: variables.HOST,
+  ADMIN_HOST: variables.ADMIN_HOST,
+  ADMIN_PORT: adminPort(9105),
+  ...redisVariables,
+  REDIS_REPLICAS_TO_CONFIRM: variables.REDIS_REPLICAS_TO_CONFIRM,
+  DATABASE_URL: variables.DATABASE_URL,
+  DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
+  DIGEST_KEY: variables.DIGEST_KEY,
+  QUEUE_PREFIX: variables.QUEUE_PREFIX,
+  QUEUE_SHARDS: variables.QUEUE_SHARDS,
+  PARTNERS_FILE: variables.PARTNERS_FILE,
+  CONSOLE_PASSWORD: variables.CONSOLE_PASSWORD,
+  CONSOLE_SESSION_KEY: variables.CONSOLE_SESSION_KEY,
+  RUNBOOK_URL: variables.RUNBOOK_URL,
+  LOG_LEVEL: variables.LOG_LEVEL,
+  SHUTDOWN_DELAY_MS: variables.SHUTDOWN_DELAY_MS,
+  SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS,
+};
+
+export type Settings = ReturnType<typeof readSettings>;
+
+/** @throws StartError */
+export function readSettings(environment: NodeJS.ProcessEnv) {
+  return parseEnvironment(entries, environment);
+}
+
+/** Operators are few, and what they ask must not take the database from the events. */
+const maxDatabaseConnections = 4;
+
+/**
+ * Puts the console together. It connects to nothing before somebody asks.
+ *
+ * @throws StartError
+ */
+export function createConsole(
+  settings: Settings,
+  environment: NodeJS.ProcessEnv,
+  { logger, registry, stopping }: { logger: Logger; registry: Registry; stopping: AbortSignal },
+) {
+  const now = () => new Date();
+  const cookies = new SealedCookies(toSessionKey(settings));
+  const logins = createLogins(settings, cookies, now);
+  const { close, ...operations } = openContext(
+    { environment, now, notify: () => {} },
+    { maxConnections: maxDatabaseConnections },
+  );
+  const context = { operations, runbookUrl: settings.RUNBOOK_URL, stopping, logger };
+  return { app: createApp({ context, logins, cookies, registry, logger }), close };
+}
+
+function createLogins({ CONSOLE_PASSWORD: password }: Settings, cookies: SealedCookies, now: () => Date): Logins {
+  if (password === undefined) throw new StartError("The console needs a login: set CONSOLE_PASSWORD.");
+  return { sessions: new Sessions(cookies, now), tries: new TryLimit(now), password };
+}
+
+/** With a key of its own, a process knows no login of another one, or of before its start. */
+function toSessionKey({ CONSOLE_SESSION_KEY: key }: Settings): Buffer {
+  return key === undefined ? randomBytes(32) : Buffer.from(key);
+}

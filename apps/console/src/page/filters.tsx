@@ -1,0 +1,58 @@
+// <Filters path="/events" query={query} fields={[{ name: "partner", label: "Partner" }, { name: "outcome", label: "Outcome", choices: ["created", …] }]} />
+// A form whose fields stand in the URL. `query` is the request's: the fields show what it says.
+import type { VNode } from "preact";
+
+export interface FilterField {
+  /** Of the parameter in the URL. */
+  name: string;
+  label: string;
+  /** Without them, it is a text. */
+  choices?: readonly (string | { value: string; label: string })[];
+  /** What a text looks like, such as "1h or 02:00". */
+  example?: string;
+}
+
+interface FiltersProps {
+  path: string;
+  query: URLSearchParams;
+  fields: readonly FilterField[];
+}
+
+export function Filters({ path, query, fields }: FiltersProps): VNode {
+  const isFiltered = fields.some(({ name }) => (query.get(name) ?? "") !== "");
+  return (
+    <form class="filters" action={path}>
+      {fields.map((field) => (
+        <label for={`filter-${field.name}`}>
+          {field.label}
+          <Field field={field} value={query.get(field.name) ?? ""} />
+        </label>
+      ))}
+      <button type="submit" class="button">
+        Filter
+      </button>
+      {isFiltered && (
+        <a class="button button-quiet" href={path}>
+          Clear
+        </a>
+      )}
+    </form>
+  );
+}
+
+function Field({ field, value }: { field: FilterField; value: string }): VNode {
+  const { name, choices, example } = field;
+  const id = `filter-${name}`;
+  if (choices === undefined) return <input id={id} name={name} value={value} placeholder={example} maxLength={1_000} />;
+  const options = choices.map((choice) => (typeof choice === "string" ? { value: choice, label: choice } : choice));
+  return (
+    <select id={id} name={name}>
+      <option value="">any</option>
+      {options.map((option) => (
+        <option value={option.value} selected={option.value === value}>
+          {option.label}
+        </option>
+      ))}
+    </select>
+  );
+}

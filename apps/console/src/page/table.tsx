@@ -1,0 +1,88 @@
+// <Table caption="Partners" rows={partners} columns={[{ title: "Partner", cell: (p) => p.id, isName: true }, { title: "Events", cell: …, isNumber: true }]} empty="There is no partner." />
+// On a phone, each row becomes a record whose cells are labelled with their columns' titles.
+import type { ComponentChildren, VNode } from "preact";
+
+export interface Column<Row> {
+  title: string;
+  cell: (row: Row) => ComponentChildren;
+  /** What the row is about: its header. One column of a table. */
+  isName?: boolean;
+  /** Aligned at the right, with figures of one width. */
+  isNumber?: boolean;
+  /** Takes what width is left. */
+  isWide?: boolean;
+}
+
+interface TableProps<Row> {
+  /** Says what the rows are. */
+  caption: ComponentChildren;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  /** What to say if there is no row. */
+  empty: ComponentChildren;
+  /** The caption is then for screen readers only, since a heading says the same. */
+  isCaptionHidden?: boolean;
+}
+
+export function Table<Row>({ caption, columns, rows, empty, isCaptionHidden = false }: TableProps<Row>): VNode {
+  if (rows.length === 0) return <Empty>{empty}</Empty>;
+  return (
+    <div class="table">
+      <table {...as.table}>
+        <caption class={isCaptionHidden ? "hidden" : undefined}>{caption}</caption>
+        <thead {...as.rowgroup}>
+          <tr {...as.row}>
+            {columns.map((column) => (
+              <th scope="col" {...as.columnheader} class={classOf(column)}>
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody {...as.rowgroup}>
+          {rows.map((row) => (
+            <tr {...as.row}>
+              {columns.map((column) => (
+                <Cell column={column} row={row} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The roles that the elements have anyway. Browsers drop those when CSS lays a table out as records. */
+const as = {
+  table: { role: "table" },
+  rowgroup: { role: "rowgroup" },
+  row: { role: "row" },
+  columnheader: { role: "columnheader" },
+  rowheader: { role: "rowheader" },
+  cell: { role: "cell" },
+} as const;
+
+function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }): VNode {
+  const content = column.cell(row);
+  if (column.isName === true)
+    return (
+      <th scope="row" {...as.rowheader} class={classOf(column)}>
+        {content}
+      </th>
+    );
+  return (
+    <td {...as.cell} class={classOf(column)} data-label={column.title}>
+      {content}
+    </td>
+  );
+}
+
+function classOf({ isNumber = false, isWide = false }: Pick<Column<never>, "isNumber" | "isWide">): string | undefined {
+  return [...(isNumber ? ["number"] : []), ...(isWide ? ["wide"] : [])].join(" ") || undefined;
+}
+
+/** What stands where there is nothing to show. It says why, and perhaps what to do. */
+export function Empty({ children }: { children: ComponentChildren }): VNode {
+  return <p class="empty">{children}</p>;
+}

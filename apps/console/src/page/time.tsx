@@ -1,0 +1,38 @@
+// <Time at={date} now={view.now} />: "5 minutes ago" with the exact time, in UTC, beside it. Null is shown as "never" or what `none` says.
+// <Day text="2026-11-26" />: a calendar day.
+import type { VNode } from "preact";
+
+const steps = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1_000],
+] as const;
+
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
+
+export function Time({ at, now, none = "never" }: { at: Date | null; now: Date; none?: string }): VNode {
+  if (at === null) return <span class="faint">{none}</span>;
+  return (
+    <time dateTime={at.toISOString()} title={at.toISOString()} class="time">
+      <span>{describeDistance(at, now)}</span> <span class="exact">{formatExact(at, now)}</span>
+    </time>
+  );
+}
+
+/** "2 hr. ago", "in 5 min." */
+export function describeDistance(at: Date, now: Date): string {
+  const ms = at.getTime() - now.getTime();
+  const [unit, unitMs] = steps.find(([, stepMs]) => Math.abs(ms) >= stepMs) ?? steps[3];
+  return Math.abs(ms) < 1_000 ? "now" : relative.format(Math.trunc(ms / unitMs), unit);
+}
+
+/** In UTC, as all times here. The day is left out if it is today. */
+function formatExact(at: Date, now: Date): string {
+  const [day = "", time = ""] = at.toISOString().slice(0, 19).split("T");
+  return day === now.toISOString().slice(0, 10) ? time : `${day} ${time.slice(0, 5)}`;
+}
+
+export function Day({ text }: { text: string }): VNode {
+  return <time dateTime={text}>{text}</time>;
+}

@@ -1,0 +1,78 @@
+import type { Logger, Registry } from "@booking-events/runtime";
+import Router from "@koa/router";
+import Koa, { type Context, type Next } from "koa";
+import type { ConsoleContext } from "../context.ts";
+import type { SealedCookies } from "../login/cookies.ts";
+import { addLoginRoutes, type Logins } from "../login/login-routes.tsx";
+import type { Notice } from "../page/view.ts";
+import { addRoutes } from "../routes.ts";
+import { errorBoundary } from "./error-boundary.tsx";
+import { observeRequests } from "./observe-requests.ts";
+import type { PageState } from "./page-routes.ts";
+import { Refusal } from "./refusal.ts";
+import { requireSameOrigin } from "./require-same-origin.ts";
+import { setSecurityHeaders } from "./security-headers.ts";
+import { serveAssets } from "./serve-assets.ts";
+
+export interface AppOptions {
+  context: ConsoleContext;
+  logins: Logins;
+  cookies: SealedCookies;
+  registry: Registry;
+  logger: Logger;
+}
+
+/** A request's way, from top to bottom. */
+export function createApp({ context, logins, cookies, registry, logger }: AppOptions): Koa {
+  const open = new Router({ sensitive: true, strict: true });
+  addLoginRoutes(open, logins);
+  const pages = new Router<PageState>({ sensitive: true, strict: true });
+  addRoutes(pages, context);
+
+  const app = new Koa();
+  app.use(observeRequests(logger, registry));
+  app.use(setSecurityHeaders);
+  app.use(errorBoundary(logger));
+  app.use(serveAssets);
+  app.use(requireSameOrigin);
+  app.use(open.routes());
+  app.use(requireLogin(logins));
+  app.use(passNotices(cookies));
+  app.use(pages.routes());
+  return app;
+}
+
+function requireLogin({ sessions }: Logins) {
+  return async (ctx: Context, next: Next): Promise<void> => {
+    const visitor = sessions.read(ctx);
+    if (visitor === undefined) {
+      if (ctx.method !== "GET") throw new Refusal(401, "Not logged in", "Your login has ended. Log in, and try again.");
+      ctx.redirect(ctx.path === "/" ? "/login" : `/login?next=${encodeURIComponent(ctx.url)}`);
+      return;
+    }
+    ctx.state["visitor"] = visitor;
+    await next();
+  };
+}
+
+const noticesCookie = "console-notices";
+const noticesMs = 60_000;
+/** Browsers drop cookies of more than four kilobytes. */
+const maxNoticeLength = 600;
+const maxNotices = 3;
+
+/** What an action did is shown on the page that it leads to, and only there. */
+function passNotices(cookies: SealedCookies) {
+  return async (ctx: Context, next: Next): Promise<void> => {
+    const left = ctx.method === "GET" ? (cookies.read(ctx, noticesCookie) as Notice[] | undefined) : undefined;
+    ctx.state["notices"] = left ?? [];
+    ctx.state["leaveNotices"] = (notices: readonly Notice[]) => {
+      const fitting = notices
+        .slice(0, maxNotices)
+        .map(({ tone, text }) => ({ tone, text: text.slice(0, maxNoticeLength) }));
+      cookies.set(ctx, noticesCookie, fitting, noticesMs);
+    };
+    if (left !== undefined) cookies.clear(ctx, noticesCookie);
+    await next();
+  };
+}

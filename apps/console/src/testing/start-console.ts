@@ -1,0 +1,101 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createLogger, createMetrics } from "@booking-events/runtime";
+import { afterAll, beforeAll } from "vitest";
+import { createConsole, readSettings } from "../create-console.ts";
+
+/** Of every console in tests. */
+export const password = "a-password-of-the-console-tests";
+
+/** The page's answer, without following a redirect. */
+export interface Page {
+  status: number;
+  headers: Headers;
+  html: string;
+  /** Where it leads to. Null: it is no redirect. */
+  location: string | null;
+}
+
+/** A visitor with a browser: it keeps cookies, and says where its posts come from. */
+export interface Browser {
+  get(path: string, headers?: Record<string, string>): Promise<Page>;
+  post(path: string, form?: Record<string, string>, headers?: Record<string, string>): Promise<Page>;
+  /** As {@link post}, and then the page that it leads to. */
+  submit(path: string, form?: Record<string, string>): Promise<Page>;
+}
+
+export interface TestConsole {
+  url: string;
+  /** A visitor who has not logged in. */
+  visit(): Browser;
+  /** One who has logged in by the password, so in all roles. */
+  logIn(name?: string): Promise<Browser>;
+}
+
+/**
+ * Starts the console in this process for the tests of the file. It needs real services: see `useTestDatabase`.
+ *
+ * @param environment called before the first test
+ */
+export function useConsole(environment: () => Record<string, string>): TestConsole {
+  const stopping = new AbortController();
+  let url = "";
+  let stop = async () => {};
+  beforeAll(async () => {
+    const given = { CONSOLE_PASSWORD: password, ...environment() };
+    const logger = createLogger({ name: "console", level: "silent" });
+    const registry = createMetrics("console");
+    const settings = readSettings(given);
+    const { app, close } = createConsole(settings, given, { logger, registry, stopping: stopping.signal });
+    const server = createServer(app.callback());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    stop = async () => {
+      stopping.abort();
+      server.closeAllConnections();
+      server.close();
+      await close();
+    };
+  });
+  afterAll(() => stop());
+  const visit = () => createBrowser(() => url);
+  return {
+    get url() {
+      return url;
+    },
+    visit,
+    async logIn(name = "Ada") {
+      const browser = visit();
+      const { status } = await browser.post("/login", { name, password });
+      if (status !== 303) throw new Error(`The login answers ${status}.`);
+      return browser;
+    },
+  };
+}
+
+function createBrowser(url: () => string): Browser {
+  const cookies = new Map<string, string>();
+  async function ask(path: string, init: RequestInit): Promise<Page> {
+    const cookie = [...cookies].map((pair) => pair.join("=")).join("; ");
+    const headers = { ...(init.headers as Record<string, string>), ...(cookie === "" ? {} : { cookie }) };
+    const answer = await fetch(`${url()}${path}`, { ...init, headers, redirect: "manual" });
+    for (const line of answer.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === "") cookies.delete(name);
+      else cookies.set(name, value);
+    }
+    const location = answer.headers.get("location");
+    return { status: answer.status, headers: answer.headers, html: await answer.text(), location };
+  }
+  const get: Browser["get"] = (path, headers = {}) => ask(path, { headers });
+  const post: Browser["post"] = (path, form = {}, headers = { "Sec-Fetch-Site": "same-origin" }) =>
+    ask(path, { method: "POST", body: new URLSearchParams(form), headers });
+  return {
+    get,
+    post,
+    async submit(path, form) {
+      const { location, ...answer } = await post(path, form);
+      return location === null ? { location, ...answer } : get(location);
+    },
+  };
+}
