@@ -83,6 +83,7 @@ const postgres: Kind = {
 
 describe.each([redis, postgres])("$name", ({ prepare, start, write, read }) => {
   test("keeps its data and its port when it is stopped, killed or frozen, and answers only on loopback", async () => {
+    prepare(dir);
     const first = await start(dir);
     await write(first.url, "kept");
     await first.stop();
@@ -122,7 +123,9 @@ describe.each([redis, postgres])("$name", ({ prepare, start, write, read }) => {
     const original = await start(join(dir, "original"));
     await write(original.url, "kept");
     cpSync(join(dir, "original"), join(dir, "copy"), { recursive: true });
-    rmSync(join(dir, "copy", "data"), { recursive: true, force: true }); // A copy of live data is damaged.
+    // A copy of live data is damaged.
+    rmSync(join(dir, "copy", "data"), { recursive: true, force: true });
+    prepare(join(dir, "copy"));
     const copy = await start(join(dir, "copy"));
     expect(copy.port).not.toBe(original.port);
     expect(await read(original.url)).toBe("kept");

@@ -23,13 +23,14 @@ const reason = ["--reason", "request 4711"];
 /** Without compression, a search of the bytes finds what is there. */
 const redisSettings = { rdbcompression: "no" };
 const walSegmentBytes = 16 * 1_024 * 1_024;
-const maxWalBytes = 128 * 1_024 * 1_024;
+const maxWalBytes = 48 * 1_024 * 1_024;
 
 const own = useOwnServices(secret, {
   // As in production: see docs/privacy.md.
   log_error_verbosity: "terse",
   wal_compression: "off",
   default_toast_compression: "pglz",
+  min_wal_size: "32MB",
   max_wal_size: String(maxWalBytes / 1_024 / 1_024),
 });
 let redis: Redis;

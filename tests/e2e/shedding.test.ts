@@ -53,7 +53,7 @@ async function isShedding(ingest: RunningApp): Promise<boolean> {
 
 test("a Redis that fills up never becomes full: 503 in time, the workers drain it, 200 again", async () => {
   const [, used] = /used_memory:(\d+)/.exec(await operator.info("memory")) ?? [];
-  await operator.config("SET", "maxmemory", String(Number(used) + 20_000_000));
+  await operator.config("SET", "maxmemory", String(Number(used) + 8_000_000));
   const ingest = await shared.start("ingest");
   const accepted = await fill(ingest);
   expect(accepted).toBeGreaterThan(100);
