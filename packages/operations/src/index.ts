@@ -6,6 +6,7 @@ export {
   type DatabaseIdentity,
   type DatabaseStatus,
   type DeadLetter,
+  type Erasure,
   type EventDetails,
   type EventFilter,
   type FeedChange,
@@ -15,6 +16,7 @@ export {
   type GuestSearch,
   type Maintained,
   type OperatorAction,
+  type ParkedDelivery,
   type Removal,
   type Subscription,
   toGuestSearch,
@@ -48,6 +50,7 @@ export { describeBehind, describeReaderState, toProgress } from "./feed/describe
 export {
   discardReaderLetters,
   type LetterOwner,
+  listParked,
   listReaderLetters,
   replayReaderLetters,
   requireLetters,
@@ -64,6 +67,7 @@ export {
   isNothing,
 } from "./guests/erase-guest.ts";
 export { exactOf, findGuest, findStored, nearOf, type StoredFindings } from "./guests/find-guest.ts";
+export { listErasures } from "./guests/list-erasures.ts";
 export { checkLine, type ImportSource, isRejection, type Rejection } from "./import/check-line.ts";
 export { checkImport, importBookings, prepareImport } from "./import/import-bookings.ts";
 export { eventsTogether, type QueueLimits, queueEvents, type Shortage } from "./import/queue-events.ts";
@@ -105,8 +109,9 @@ export { openKey } from "./services/digest-key.ts";
 export { changeFile, partnersPath, requirePartner } from "./services/partners-file.ts";
 export { describeRedisError, knowsRedis, readRedisSettings, withProducer, withRedis } from "./services/queue.ts";
 export { findOtherDatabase, requireSameDatabase } from "./services/require-same-database.ts";
-export { findConcerns } from "./status/find-concerns.ts";
+export { type Concern, findConcerns } from "./status/find-concerns.ts";
 export { type Reading, readStatus, type Status } from "./status/read-status.ts";
+export { type Beat, type PartnerTraffic, readDay, readRhythm, readTraffic } from "./status/read-traffic.ts";
 export { addSubscription } from "./subscriptions/add-subscription.ts";
 export {
   findSubscription,

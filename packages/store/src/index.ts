@@ -13,7 +13,15 @@ export { type DigestKey, DigestKeyError, openDigestKey, readDigestKey } from "./
 export { eraseBooking } from "./guests/erase-booking.ts";
 export { eraseDeadLetters, recordErasedLetter } from "./guests/erase-dead-letters.ts";
 export { eraseIdentity, findErased, recordErased, recordIfErased, toErasedEntry } from "./guests/erased-bookings.ts";
-export { beginErasure, countErasedJob, type ErasedCounts, findErasure, removeGuestSamples } from "./guests/erasures.ts";
+export {
+  beginErasure,
+  countErasedJob,
+  type ErasedCounts,
+  type Erasure,
+  findErasure,
+  listErasures,
+  removeGuestSamples,
+} from "./guests/erasures.ts";
 export { findGuestBookings, findGuestLetters, type GuestBooking, type GuestLetter } from "./guests/find-guests.ts";
 export {
   boundGuestHashes,
@@ -48,6 +56,7 @@ export {
 export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./look/read-database-status.ts";
 export { type DatabaseTimes, readDatabaseTimes } from "./look/read-database-times.ts";
 export { type LogStatus, readLogStatus } from "./look/read-log-status.ts";
+export { type Pace, type PaceWindow, readPaces } from "./look/read-paces.ts";
 export { findRecordedEvent, probeReads, type RecordedEvent } from "./look/receipts.ts";
 export { appendChanges, type ChangeToInsert, channelOf, type FeedChange } from "./tables/booking-changes.ts";
 export {
@@ -91,6 +100,8 @@ export {
   discardFeedDeadLetters,
   type FeedDeadLetter,
   listFeedDeadLetters,
+  listParkedDeliveries,
+  type ParkedDelivery,
   replayFeedDeadLetters,
   replayFeedSince,
 } from "./tables/feed-deliveries.ts";

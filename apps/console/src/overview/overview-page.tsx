@@ -1,26 +1,193 @@
+import {
+  describeAge,
+  describeBehind,
+  describeBytes,
+  describeReaderState,
+  type FeedReader,
+  type PartnerTraffic,
+} from "@booking-events/operations";
 import type { VNode } from "preact";
+import { Badge } from "../page/badge.tsx";
+import { BarChart } from "../page/chart.tsx";
 import { Layout } from "../page/layout.tsx";
+import { formatNumber, formatRate, formatShare } from "../page/numbers.ts";
+import { paths } from "../page/paths.ts";
 import { Section } from "../page/section.tsx";
-import { Empty } from "../page/table.tsx";
+import { type Stat, Stats } from "../page/stats.tsx";
+import { type Column, Table } from "../page/table.tsx";
 import { Text } from "../page/text.tsx";
+import { describeDistance, formatClock } from "../page/time.tsx";
 import type { View } from "../page/view.ts";
+import { Concerns } from "./concerns.tsx";
+import { maxPartners, type Overview } from "./read-overview.ts";
 
-export function OverviewPage({ view, concerns }: { view: View; concerns: readonly string[] }): VNode {
+export function OverviewPage({ view, overview }: { view: View; overview: Overview }): VNode {
   return (
     <Layout view={view} title="Overview" intro="Does it get through?">
-      <Section title="Needs attention">
-        {concerns.length === 0 ? (
-          <Empty>Nothing needs attention.</Empty>
-        ) : (
-          <ul class="problems">
-            {concerns.map((concern) => (
-              <li>
-                <Text value={concern} limit={600} />
-              </li>
-            ))}
-          </ul>
-        )}
-      </Section>
+      <div data-live="/live/overview">
+        <OverviewPart overview={overview} runbookUrl={view.runbookUrl} />
+      </div>
     </Layout>
   );
+}
+
+/** What is read again and again. It is the same for all who look. */
+export function OverviewPart({ overview, runbookUrl }: { overview: Overview; runbookUrl: string | undefined }): VNode {
+  const { at, status, concerns, traffic, day } = overview;
+  const readers = "value" in status.database ? (status.database.value.data?.feedReaders ?? []) : [];
+  return (
+    <>
+      <Concerns concerns={concerns} runbookUrl={runbookUrl} />
+      <Stats stats={toStats(overview)} />
+      {day !== null && (
+        <Section title="Events a minute" hint="Of the last 24 hours, by half an hour, as a sample of the log shows.">
+          <BarChart
+            title="Events a minute"
+            comparedWith="a week before"
+            bars={day.map((beat) => ({
+              label: formatClock(beat.at),
+              value: beat.perMinute,
+              compared: beat.perMinuteLastWeek,
+            }))}
+          />
+        </Section>
+      )}
+      {traffic !== null && (
+        <Section title="Partners" hint="The last quarter of an hour, and the same one a week before.">
+          <Table
+            caption="What partners send"
+            isCaptionHidden
+            rows={traffic}
+            columns={partnerColumns(overview)}
+            empty="No partner has sent anything within a week."
+          />
+          {traffic.length === maxPartners && (
+            <p class="hint">
+              These are the first {maxPartners}. <a href="/partners">All partners</a>
+            </p>
+          )}
+        </Section>
+      )}
+      <Section title="Readers" hint="Programs that follow the changes of bookings, and subscriptions.">
+        <Table
+          caption="Readers of the feed"
+          isCaptionHidden
+          rows={readers.slice(0, maxReaders)}
+          columns={readerColumns}
+          empty="Nothing reads the feed."
+        />
+      </Section>
+      <p class="hint">
+        As of <time dateTime={at.toISOString()}>{formatClock(at, true)} UTC</time>
+      </p>
+    </>
+  );
+}
+
+const maxReaders = 20;
+
+function toStats({ at, status, traffic }: Overview): Stat[] {
+  const queue = "value" in status.queue ? status.queue.value : null;
+  const data = "value" in status.database ? status.database.value.data : null;
+  const dead = data?.deadLetters.reduce((sum, { count }) => sum + count, 0) ?? null;
+  const oldestMs = queue?.oldestQueuedAt ? at.getTime() - queue.oldestQueuedAt.getTime() : 0;
+  const rate = traffic?.reduce((sum, { perMinute }) => sum + perMinute, 0) ?? null;
+  return [
+    { name: "Events a minute", value: rate === null ? null : formatRate(rate), to: "/events" },
+    {
+      name: "In the queue",
+      value: queue === null ? null : formatNumber(queue.counts.waiting + queue.counts.held + queue.counts.delayed),
+      detail: queue === null ? undefined : describeCounts(queue.counts),
+      to: "/stuck",
+    },
+    {
+      name: "Oldest event waits",
+      value: queue === null ? null : queue.oldestQueuedAt === null ? "none" : describeAge(oldestMs),
+      tone: oldestMs > 60_000 ? "bad" : undefined,
+      to: "/stuck",
+    },
+    {
+      name: "Dead letters",
+      value: dead === null ? null : formatNumber(dead),
+      detail: dead === null ? undefined : (data?.deadLetters[0]?.code ?? "none is open"),
+      tone: dead ? "bad" : undefined,
+      to: "/stuck",
+    },
+    {
+      name: "Processes",
+      value: queue === null ? null : `${queue.ingestCount ?? "?"} + ${queue.workers.length}`,
+      detail: "ingest + worker",
+    },
+    {
+      name: "Redis",
+      value: queue === null ? null : describeBytes(queue.redis.usedBytes),
+      detail: queue?.redis.maxBytes ? `of ${describeBytes(queue.redis.maxBytes)}` : undefined,
+    },
+  ];
+}
+
+function describeCounts({ waiting, held, delayed }: { waiting: number; held: number; delayed: number }): string {
+  return `${formatNumber(waiting)} waiting, ${formatNumber(held)} held, ${formatNumber(delayed)} delayed`;
+}
+
+function partnerColumns({ at, status }: Overview): Column<PartnerTraffic>[] {
+  return [
+    {
+      title: "Partner",
+      isName: true,
+      isWide: true,
+      cell: ({ partner }) => <a href={paths.partner(partner)}>{partner}</a>,
+    },
+    { title: "A minute", isNumber: true, cell: ({ perMinute }) => formatRate(perMinute) },
+    { title: "A week before", isNumber: true, cell: ({ perMinuteLastWeek }) => formatRate(perMinuteLastWeek) },
+    { title: "Warned", isNumber: true, cell: ({ warnedShare }) => <Share share={warnedShare} /> },
+    { title: "Refused", isNumber: true, cell: (traffic) => <Share share={refusedShareOf(traffic)} /> },
+    {
+      title: "Last heard of",
+      cell: ({ partner }) => {
+        const heardAt = status.lastHeardOf.get(partner);
+        return heardAt ? describeDistance(heardAt, at) : <span class="faint">not within a week</span>;
+      },
+    },
+  ];
+}
+
+/** Only the newest refusals of a partner are recorded, so it may be more. */
+function refusedShareOf({ refused, perMinute }: PartnerTraffic): number | null {
+  const accepted = perMinute * 15;
+  return refused === null || refused + accepted === 0 ? null : refused / (refused + accepted);
+}
+
+function Share({ share }: { share: number | null }): VNode {
+  if (share === null) return <span class="faint">–</span>;
+  if (share < 0.01) return <span>{formatShare(share)}</span>;
+  return <Badge tone={share >= 0.2 ? "bad" : "warn"}>{formatShare(share)}</Badge>;
+}
+
+const readerColumns: Column<FeedReader>[] = [
+  {
+    title: "Reader",
+    isName: true,
+    isWide: true,
+    cell: ({ name }) => (
+      <a href={paths.subscription(name)}>
+        <Text value={name} />
+      </a>
+    ),
+  },
+  { title: "State", cell: (reader) => <ReaderState reader={reader} /> },
+  { title: "Behind", cell: (reader) => describeBehind(reader) || <span class="faint">–</span> },
+  { title: "Parked", isNumber: true, cell: ({ parked }) => formatNumber(parked) },
+  { title: "Dead", isNumber: true, cell: ({ dead }) => formatNumber(dead) },
+];
+
+export function ReaderState({ reader }: { reader: FeedReader }): VNode {
+  const state = describeReaderState(reader);
+  const tone =
+    reader.hasMissedChanges || reader.breakerOpenedAt !== null
+      ? "bad"
+      : reader.pausedAt !== null || reader.lagMs > 60_000
+        ? "warn"
+        : "good";
+  return <Badge tone={tone}>{state}</Badge>;
 }

@@ -33,6 +33,11 @@ function formatExact(at: Date, now: Date): string {
   return day === now.toISOString().slice(0, 10) ? time : `${day} ${time.slice(0, 5)}`;
 }
 
+/** 13:05, or 13:05:02, in UTC. */
+export function formatClock(at: Date, hasSeconds = false): string {
+  return at.toISOString().slice(11, hasSeconds ? 19 : 16);
+}
+
 export function Day({ text }: { text: string }): VNode {
   return <time dateTime={text}>{text}</time>;
 }

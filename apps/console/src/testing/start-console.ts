@@ -22,6 +22,8 @@ export interface Browser {
   post(path: string, form?: Record<string, string>, headers?: Record<string, string>): Promise<Page>;
   /** As {@link post}, and then the page that it leads to. */
   submit(path: string, form?: Record<string, string>): Promise<Page>;
+  /** An answer that does not end by itself. */
+  open(path: string, signal: AbortSignal): Promise<Response>;
 }
 
 export interface TestConsole {
@@ -75,9 +77,12 @@ export function useConsole(environment: () => Record<string, string>): TestConso
 
 function createBrowser(url: () => string): Browser {
   const cookies = new Map<string, string>();
-  async function ask(path: string, init: RequestInit): Promise<Page> {
+  function withCookies(headers: HeadersInit | undefined): Record<string, string> {
     const cookie = [...cookies].map((pair) => pair.join("=")).join("; ");
-    const headers = { ...(init.headers as Record<string, string>), ...(cookie === "" ? {} : { cookie }) };
+    return { ...(headers as Record<string, string>), ...(cookie === "" ? {} : { cookie }) };
+  }
+  async function ask(path: string, init: RequestInit): Promise<Page> {
+    const headers = withCookies(init.headers);
     const answer = await fetch(`${url()}${path}`, { ...init, headers, redirect: "manual" });
     for (const line of answer.headers.getSetCookie()) {
       const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
@@ -93,6 +98,7 @@ function createBrowser(url: () => string): Browser {
   return {
     get,
     post,
+    open: (path, signal) => fetch(`${url()}${path}`, { headers: withCookies({}), signal }),
     async submit(path, form) {
       const { location, ...answer } = await post(path, form);
       return location === null ? { location, ...answer } : get(location);

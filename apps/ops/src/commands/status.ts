@@ -34,7 +34,7 @@ Exit codes: 0: nothing needs attention; 1: something does.`,
 
 async function showOnce(context: Context, json: true | undefined): Promise<void> {
   const status = await readStatus(context);
-  const concerns = findConcerns(status);
+  const concerns = findConcerns(status).map(({ text }) => text);
   if (json) printJson(context.stdout, toJson(status, concerns));
   else printStatus(context.stdout, status, concerns);
   if (concerns.length > 0) throw new CommandFailure(`Needs attention: ${concerns.length}.`);
@@ -45,7 +45,7 @@ async function showAgainAndAgain(context: Context, json: true | undefined): Prom
   context.endWithReader();
   for (;;) {
     const status = await readStatus(context);
-    const concerns = findConcerns(status);
+    const concerns = findConcerns(status).map(({ text }) => text);
     if (json) {
       printLine(stdout, toJsonLine(toJson(status, concerns)));
     } else {
@@ -64,7 +64,7 @@ function toJson({ at, queue, database, lastHeardOf, quotas }: Status, concerns: 
     queue: toJsonReading(queue, ({ lastUses: _, drainMs, ...value }) => ({
       ...value,
       // JSON has no infinity.
-      drainMs: Number.isFinite(drainMs) ? drainMs : null,
+      drainMs: drainMs !== null && Number.isFinite(drainMs) ? drainMs : null,
     })),
     database: toJsonReading(database, (value) => value),
     lastHeardOf: Object.fromEntries(lastHeardOf),

@@ -3,6 +3,8 @@ import {
   type FeedDeadLetter,
   listFeedDeadLetters,
   listFeedReaders,
+  listParkedDeliveries,
+  type ParkedDelivery,
   type Queryable,
   replayFeedDeadLetters,
 } from "@booking-events/store";
@@ -26,13 +28,22 @@ export interface LetterOwner {
  *
  * @throws OperationFailure if there is no such reader
  */
-export function listReaderLetters(context: Context, { what, name }: LetterOwner): Promise<FeedDeadLetter[]> {
+export function listReaderLetters(
+  context: Context,
+  { what, name }: LetterOwner,
+  limit = maxLetters,
+): Promise<FeedDeadLetter[]> {
   return readDatabase(context, async (client) => {
     if (what === "subscription") await requireSubscription(client, name);
     else if ((await listFeedReaders(client, maxReaders)).every((reader) => reader.name !== name))
       throw unknownReader(name);
-    return listFeedDeadLetters(client, name, maxLetters);
+    return listFeedDeadLetters(client, name, limit);
   });
+}
+
+/** Lists the bookings that wait for another attempt of a reader: those that are tried next first. */
+export function listParked(context: Context, name: string, limit: number): Promise<ParkedDelivery[]> {
+  return readDatabase(context, (client) => listParkedDeliveries(client, name, limit));
 }
 
 /** @throws OperationFailure if a change has no dead letter */

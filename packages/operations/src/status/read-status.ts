@@ -29,14 +29,18 @@ export interface Status {
   quotas: { partner: string; bytesPerDay: number; bytesToday: number }[];
 }
 
-/** Reads Redis and PostgreSQL at the same time. If one of them is down, the status of the other is complete. */
-export async function readStatus(context: Context): Promise<Status> {
+/**
+ * Reads Redis and PostgreSQL at the same time. If one of them is down, the status of the other is complete.
+ *
+ * @param options.measuresPace how fast events are taken from the queue, which takes a second if any wait
+ */
+export async function readStatus(context: Context, options: { measuresPace?: boolean } = {}): Promise<Status> {
   const at = context.now();
   const redis = readRedisSettings(context.environment);
   const databaseSettings = readDatabaseSettings(context.environment);
   const partners = readPartnersIfPossible(context);
   const [queue, sentinelProblems, database, quotas] = await Promise.all([
-    read(readQueueStatus(redis), (error) => describeRedisError(error, redis.redisServers)),
+    read(readQueueStatus(redis, options), (error) => describeRedisError(error, redis.redisServers)),
     findSentinelProblems(redis.redisServers),
     read(readDatabaseStatus(databaseSettings, at), (error) => describeDatabaseError(error, databaseSettings)),
     readQuotas(redis, partners ?? []),

@@ -23,9 +23,9 @@ export interface QueueStatus {
   oldestQueuedAt: Date | null;
   /**
    * How long it takes until no event waits, at the pace of the last second. Infinity: no fewer events wait than a
-   * second before.
+   * second before. Null: it was not measured.
    */
-  drainMs: number;
+  drainMs: number | null;
   workers: WorkerIdentity[];
   /** What the Redis of each shard says about the time. */
   times: ServerTime[];
@@ -62,11 +62,15 @@ const paceIntervalMs = 1_000;
 /**
  * Reads what an operator must know of Redis and the queue. The cost does not depend on the length of the queue.
  *
+ * @param options.measuresPace how fast events are taken, which takes a second if any wait
  * @throws what ioredis throws when no shard's Redis answers within 2 s
  */
-export async function readQueueStatus(queue: ShardedQueue & Confirmation): Promise<QueueStatus> {
+export async function readQueueStatus(
+  queue: ShardedQueue & Confirmation,
+  { measuresPace = true }: { measuresPace?: boolean } = {},
+): Promise<QueueStatus> {
   const [results, record, ingestCount, lastUses] = await Promise.all([
-    forEachShard(queue, readShard),
+    forEachShard(queue, (location) => readShard(location, measuresPace)),
     readQueueRecord(queue).catch(() => null),
     countIngests(queue).catch(() => null),
     readLastUses(queue).catch(() => null),
@@ -83,7 +87,7 @@ export async function readQueueStatus(queue: ShardedQueue & Confirmation): Promi
     isPaused,
     counts: { waiting, held, delayed },
     oldestQueuedAt: waiting + held + delayed + givenUp === 0 ? null : new Date(Date.now() - oldestAgeMs),
-    drainMs: measurePace(answers),
+    drainMs: measuresPace ? measurePace(answers) : null,
     workers: [...new Set(answers.flatMap(({ after }) => after.workers))].map(parseWorker),
     times: answers.map(({ after: { clockAheadMs, newestEventMs } }) => ({ clockAheadMs, newestEventMs })),
     unservedShards: answers.flatMap(({ shard, after }) => (after.workers.length === 0 ? [shard] : [])),
@@ -101,18 +105,22 @@ interface ShardReading {
   after: ShardState;
 }
 
-async function readShard(location: QueueLocation & Confirmation): Promise<ShardReading> {
+async function readShard(location: QueueLocation & Confirmation, measuresPace: boolean): Promise<ShardReading> {
   const { prefix } = location;
   return withConnection(location, async (redis) => {
-    const [facts, states] = await Promise.all([readRedisFacts(redis), readTwice(redis, prefix)]);
+    const [facts, states] = await Promise.all([readRedisFacts(redis), readTwice(redis, prefix, measuresPace)]);
     return { redis: toSettings(facts), problems: findDurabilityProblems(facts, location), ...states };
   });
 }
 
 /** @returns the state of the shard a moment ago and now */
-async function readTwice(redis: Redis, prefix: string): Promise<{ before: ShardState; after: ShardState }> {
+async function readTwice(
+  redis: Redis,
+  prefix: string,
+  measuresPace: boolean,
+): Promise<{ before: ShardState; after: ShardState }> {
   const before = await readShardState(redis, prefix);
-  if (before.waiting === 0) return { before, after: before };
+  if (before.waiting === 0 || !measuresPace) return { before, after: before };
   await sleep(paceIntervalMs);
   return { before, after: await readShardState(redis, prefix) };
 }

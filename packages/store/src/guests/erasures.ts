@@ -42,6 +42,28 @@ export async function countErasedJob(client: Queryable, erasureId: string): Prom
   await client.query("update erasures set jobs = jobs + 1 where id = $1", [erasureId]);
 }
 
+/** What was erased of a guest, and why. It holds nothing of the guest. */
+export interface Erasure extends ErasedCounts {
+  id: string;
+  at: Date;
+  by: string;
+  reason: string;
+  /** By what the guest was found. */
+  search: "email" | "phone" | "reference";
+  /** Events that were taken out of the queue. */
+  jobs: number;
+}
+
+/** Lists the erasures, the newest first. */
+export async function listErasures(client: Queryable, limit: number): Promise<Erasure[]> {
+  const { rows } = await client.query<Erasure>(
+    `select id, erased_at as at, erased_by as by, reason, search, bookings, events, dead_letters as "deadLetters", jobs
+     from erasures order by erased_at desc, id desc limit $1`,
+    [limit],
+  );
+  return rows;
+}
+
 /** Finds the erasure that has erased a booking: the last one that had begun by then. */
 export async function findErasure(client: Queryable, bookingKey: Buffer): Promise<{ by: string } | undefined> {
   const { rows } = await client.query<{ by: string }>(

@@ -20,12 +20,36 @@ export interface FeedDeadLetter {
   failure: string | null;
 }
 
+/** A booking that waits for another attempt of a reader, because one has failed. */
+export interface ParkedDelivery extends Omit<FeedDeadLetter, "diedAt"> {
+  retryAt: Date;
+}
+
+const ofDelivery = `change_id::float8 as "changeId", delivery.booking_id as "bookingId", partner, change,
+       reference_kind as "referenceKind", reference, attempts, first_failed_at as "firstFailedAt",
+       last_failed_at as "lastFailedAt", failure`;
+
+/** Lists the bookings that a reader has parked: those that are tried next first. */
+export async function listParkedDeliveries(
+  client: Queryable,
+  reader: string,
+  limit: number,
+): Promise<ParkedDelivery[]> {
+  const { rows } = await client.query<ParkedDelivery>(
+    `select ${ofDelivery}, retry_at as "retryAt"
+     from feed_deliveries as delivery left join booking_changes on id = change_id
+     where reader = $1 and retry_at is not null
+     order by retry_at, change_id
+     limit $2`,
+    [reader, limit],
+  );
+  return rows;
+}
+
 /** Lists the dead letters of a reader in the order of the feed. */
 export async function listFeedDeadLetters(client: Queryable, reader: string, limit: number): Promise<FeedDeadLetter[]> {
   const { rows } = await client.query<FeedDeadLetter>(
-    `select change_id::float8 as "changeId", delivery.booking_id as "bookingId", partner, change,
-       reference_kind as "referenceKind", reference, attempts, first_failed_at as "firstFailedAt",
-       last_failed_at as "lastFailedAt", died_at as "diedAt", failure
+    `select ${ofDelivery}, died_at as "diedAt"
      from feed_deliveries as delivery left join booking_changes on id = change_id
      where reader = $1 and died_at is not null
      order by change_id

@@ -90,7 +90,7 @@ function describeQueue({ counts, isPaused, oldestQueuedAt, drainMs, shardCount }
     `${held} held`,
     `${delayed} delayed`,
     ...(oldestQueuedAt === null ? [] : [`oldest ${describeAge(at.getTime() - oldestQueuedAt.getTime())}`]),
-    ...(waiting === 0 ? [] : [describeDrain(drainMs)]),
+    ...(waiting === 0 || drainMs === null ? [] : [describeDrain(drainMs)]),
   ].join(", ");
 }
 

@@ -1,0 +1,48 @@
+import {
+  type Beat,
+  type Concern,
+  type Context,
+  findConcerns,
+  OperationFailure,
+  type PartnerTraffic,
+  readDay,
+  readStatus,
+  readTraffic,
+  type Status,
+} from "@booking-events/operations";
+
+export interface Overview {
+  at: Date;
+  status: Status;
+  concerns: Concern[];
+  /** Null: PostgreSQL does not tell. The concerns say why. */
+  traffic: PartnerTraffic[] | null;
+  day: Beat[] | null;
+}
+
+/** More would make a page that nobody reads: the others are on the page of partners. */
+export const maxPartners = 50;
+
+/** Reads all that the overview shows. What cannot be read is null, and one of the concerns. */
+export async function readOverview(context: Context): Promise<Overview> {
+  const status = await readStatus(context, { measuresPace: false });
+  const [traffic, day] = await Promise.all([
+    orNull(readTraffic(context, toPartners(status))),
+    orNull(readDay(context)),
+  ]);
+  return { at: status.at, status, concerns: findConcerns(status), traffic, day };
+}
+
+/** Those who have been heard of in a week, and those of the file. */
+function toPartners({ lastHeardOf, enabledPartners }: Status): string[] {
+  return [...new Set([...lastHeardOf.keys(), ...(enabledPartners ?? [])])].sort().slice(0, maxPartners);
+}
+
+async function orNull<Value>(reading: Promise<Value>): Promise<Value | null> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof OperationFailure) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,58 @@
+import type { Queryable } from "../connect/queryable.ts";
+import { firstIdAt, timeOfId } from "../tables/event-ids.ts";
+
+/** A time in which events were received. */
+export interface PaceWindow {
+  from: Date;
+  until: Date;
+}
+
+export interface Pace {
+  /** How many events were received in the window: an estimate by its first ones, if there are many. */
+  events: number;
+  /** Which share of them had warnings, as far as was looked. 0: there was no event. */
+  warnedShare: number;
+}
+
+/**
+ * Reads how many events were received in each window. It looks at the first events of each, which an index finds, so the
+ * cost does not depend on how many there are.
+ *
+ * @param options.partners one for each window. Undefined: events of all partners count
+ * @param options.looked how many events of each window are looked at
+ * @returns in the order of the windows
+ */
+export async function readPaces(
+  client: Queryable,
+  windows: PaceWindow[],
+  { partners, looked }: { partners?: string[]; looked: number },
+): Promise<Pace[]> {
+  const { rows } = await client.query<{ slot: number; events: number; warned: number; last: string }>(
+    `select slot::int, count(*)::int as events, count(*) filter (where warnings <> '{}')::int as warned,
+       max(id::text collate "C") as last
+     from unnest($1::uuid[], $2::uuid[], $4::text[]) with ordinality as slots (first_id, end_id, of_partner, slot)
+     cross join lateral (
+       select id, warnings from booking_events
+       where id >= first_id and id < end_id ${partners === undefined ? "" : "and partner = of_partner"}
+       order by id limit $3
+     ) as sample
+     group by slot`,
+    [
+      windows.map(({ from }) => firstIdAt(from)),
+      windows.map(({ until }) => firstIdAt(until)),
+      looked,
+      partners ?? windows.map(() => null),
+    ],
+  );
+  const found = new Map(rows.map((row) => [row.slot, row]));
+  return windows.map(({ from, until }, index) => {
+    const { events, warned, last } = found.get(index + 1) ?? { events: 0, warned: 0, last: "" };
+    if (events === 0) return { events: 0, warnedShare: 0 };
+    const lookedMs = Math.max(1, timeOfId(last) - from.getTime());
+    const windowMs = until.getTime() - from.getTime();
+    return {
+      events: events < looked ? events : Math.round((events * windowMs) / lookedMs),
+      warnedShare: warned / events,
+    };
+  });
+}
