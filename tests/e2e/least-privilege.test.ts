@@ -5,8 +5,7 @@ import { chown, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type BookingChange, type FollowOptions, ForeignReaderError, follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
-import { compileCache, fromSource } from "@booking-events/harness/app-process";
-import { bundleProgram } from "@booking-events/harness/bundle-program";
+import { compileCache } from "@booking-events/harness/app-process";
 import { execute } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import { appendChanges, createPool, inTransaction } from "@booking-events/store";
@@ -34,9 +33,8 @@ beforeAll(async () => {
   redisTlsPort = await freePort();
   redisAdmin = new Redis(own.redis.url);
   certificateFile = await switchTlsOn();
-  const program = await bundleProgram(fromSource("tests/e2e/operator.ts"));
-  operator = fork(program.at(-1) ?? "", {
-    execArgv: program.slice(0, -1),
+  operator = fork("tests/e2e/operator.ts", {
+    execArgv: ["--disable-warning=ExperimentalWarning", "--conditions=@booking-events/source"],
     env: { ...compileCache, NODE_EXTRA_CA_CERTS: certificateFile },
   });
   await createRedisUsers();
