@@ -2,6 +2,8 @@ export type { Outcome } from "@booking-events/bookings";
 export { defaultBytesPerDay, type NewSecret, type Partner } from "@booking-events/partners";
 export { type QueueStatus, type RecordedRefusal, warningDaysKept } from "@booking-events/queue";
 export {
+  type BookingChange,
+  type BookingDelivery,
   type BookingDetails,
   type DatabaseIdentity,
   type DatabaseStatus,
@@ -9,14 +11,17 @@ export {
   type Erasure,
   type EventDetails,
   type EventFilter,
+  type EventSearch,
   type FeedChange,
   type FeedDeadLetter,
   type FeedReader,
+  type FieldAtPoint,
   followWindowMs,
   type GuestSearch,
   type Maintained,
   type OperatorAction,
   type ParkedDelivery,
+  type PointInTime,
   type Removal,
   type Subscription,
   toGuestSearch,
@@ -26,8 +31,17 @@ export { listActions } from "./actions/list-actions.ts";
 export { type ActingContext, recordAction, recordTransaction } from "./actions/record-action.ts";
 export { keysOf } from "./bookings/booking-keys.ts";
 export { describeTrip, pickTrip } from "./bookings/describe-trip.ts";
-export { findStory, type Story } from "./bookings/find-story.ts";
-export { findStuck, type StuckEvent, type StuckEvents } from "./bookings/find-stuck.ts";
+export { findStory, type Story, TwoBookings, UnknownBooking } from "./bookings/find-story.ts";
+export { findStuck, type StuckCause, type StuckEvent, type StuckEvents } from "./bookings/find-stuck.ts";
+export { groupStuck, type StuckGroup, type StuckGroups } from "./bookings/group-stuck.ts";
+export {
+  type Proof,
+  proveBooking,
+  type RevealReason,
+  revealBooking,
+  revealReasons,
+  ticketPattern,
+} from "./bookings/prove-booking.ts";
 export { countDifferences, renormaliseBookings } from "./bookings/renormalise-bookings.ts";
 export type { Repair } from "./bookings/repair-booking.ts";
 export { planRepairs, repairBookings } from "./bookings/repair-bookings.ts";
@@ -37,15 +51,16 @@ export type { Verification } from "./bookings/verify-booking.ts";
 export { type VerificationSum, verifyBookings } from "./bookings/verify-bookings.ts";
 export type { Context } from "./context.ts";
 export { type Discard, discardDeadLetters } from "./dead-letters/discard-dead-letters.ts";
-export { findLetters, findLettersOf, isInQueue, readLetter } from "./dead-letters/find-letters.ts";
+export { findLetters, findLettersOf, groupLetters, isInQueue, readLetter } from "./dead-letters/find-letters.ts";
 export { type Replay, replayDeadLetters } from "./dead-letters/replay-dead-letters.ts";
 export { describeAge, describeBytes, describeCount, describeQuota, toSeconds } from "./describe.ts";
 export type { Check } from "./doctor/check.ts";
 export { checkEncryption, checkOvercommit, hasSpace } from "./doctor/check-host.ts";
 export { checkRedis } from "./doctor/check-redis.ts";
 export { runChecks } from "./doctor/run-checks.ts";
-export { findEvent, findEvents } from "./events/find-events.ts";
+export { findEvent, findEvents, searchLog } from "./events/find-events.ts";
 export { followEvents } from "./events/follow-events.ts";
+export { type LookedUpEvent, lookUpEvent } from "./events/look-up-event.ts";
 export { describeBehind, describeReaderState, toProgress } from "./feed/describe-reader.ts";
 export {
   discardReaderLetters,
@@ -75,6 +90,7 @@ export { readLines } from "./import/read-lines.ts";
 export { isUuid } from "./is-uuid.ts";
 export { openContext } from "./open-context.ts";
 export { OperationFailure } from "./operation-failure.ts";
+export { parseDuration, parseInstant, parsePast } from "./parse-past.ts";
 export {
   addPartner,
   enablePartner,
@@ -91,9 +107,16 @@ export { type ListedPartner, type ListedSecret, listPartners } from "./partners/
 export { recordRevoked } from "./partners/record-revoked.ts";
 export { attachDatabase, pauseQueue, readFedDatabase } from "./queue/change-queue.ts";
 export { retryEventsNow } from "./queue/retry-events-now.ts";
-export type { PlannedBooking, Reason } from "./restore/plan-restore.ts";
-export { planRestore, type Restored, type RestoreRequest, restoreBookings } from "./restore/restore-bookings.ts";
+export type { PlannedBooking } from "./restore/plan-restore.ts";
+export {
+  planRestore,
+  type Restored,
+  type RestoreProgress,
+  type RestoreRequest,
+  restoreBookings,
+} from "./restore/restore-bookings.ts";
 export type { RestoreResults } from "./restore/restore-run.ts";
+export { RestoreSummary } from "./restore/summarise-restore.ts";
 export {
   type DatabaseSettings,
   describeDatabaseError,

@@ -440,6 +440,9 @@ create table dead_letters (
 -- What the operator still has to look at.
 create index dead_letters_open on dead_letters (failed_at) where resolved_at is null;
 
+-- Those of a booking.
+create index dead_letters_by_reference on dead_letters using hash (reference);
+
 comment on table dead_letters is 'Events that could not be applied. An operator replays or discards them with ops.';
 comment on column dead_letters.event_id is 'The id of the event.';
 comment on column dead_letters.partner is 'Null: the event could not be read.';

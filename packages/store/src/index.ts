@@ -35,14 +35,35 @@ export {
   toGuestSearch,
 } from "./guests/guest-search.ts";
 export { findBookingAt } from "./look/booking-at.ts";
+export {
+  type BookingChange,
+  type BookingDelivery,
+  listBookingChanges,
+  listBookingDeliveries,
+} from "./look/booking-deliveries.ts";
 export { type BookingDetails, findBookings } from "./look/booking-details.ts";
+export {
+  type BookingPoint,
+  compareFields,
+  type FieldAtPoint,
+  findBookingPoint,
+  type PointInTime,
+} from "./look/booking-point.ts";
 export { type ChangedFields, findChangedFields } from "./look/changed-fields.ts";
 export { type DatabaseExamination, examineDatabase } from "./look/examine-database.ts";
 export { findMisjudgedKeys, type MisjudgedKey } from "./look/find-misjudged-keys.ts";
 export { findRestorable, findTouching, type RestorableBooking } from "./look/find-restorable.ts";
 export { findWrongPayloads } from "./look/find-wrong-payloads.ts";
 export { type FollowPosition, findFollowPosition, findNewEvents, followWindowMs } from "./look/follow-events.ts";
-export { type EventDetails, type EventFilter, findEvent, listBookingEvents, listEvents } from "./look/list-events.ts";
+export {
+  type EventDetails,
+  type EventFilter,
+  type EventSearch,
+  findEvent,
+  listBookingEvents,
+  listEvents,
+  searchEvents,
+} from "./look/list-events.ts";
 export {
   type Comparison,
   compareBookings,
@@ -88,8 +109,10 @@ export {
   closeLettersOfApplied,
   countOpenDeadLetters,
   type DeadLetter,
+  type DeadLetterGroup,
   type DeadLetterToWrite,
   findDeadLetter,
+  groupDeadLetters,
   listDeadLetters,
   markReplayed,
   resolveDeadLetter,

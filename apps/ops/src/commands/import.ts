@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import { createReadStream, openSync, statSync, writeFileSync } from "node:fs";
-import { checkImport, importBookings, prepareImport, type Rejection } from "@booking-events/operations";
+import { checkImport, importBookings, parseInstant, prepareImport, type Rejection } from "@booking-events/operations";
 import { eventKinds } from "@booking-events/schema";
 import { type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
-import { parseInstant } from "../terminal/duration.ts";
 import { actAs, byOption } from "../terminal/operator.ts";
 import { printJson, printLine } from "../terminal/print.ts";
 import { printable } from "../terminal/printable.ts";

@@ -1,7 +1,7 @@
 import type { BookingFieldName } from "@booking-events/schema";
 
 /** Fields about the trip that are not about a person. Only these are shown. Where a guest stays is personal data. */
-const tripFields = [
+export const tripFields = [
   "consumerTripExternalProductName",
   "consumerTripDestinationName",
   "consumerTripDestinationCountryName",

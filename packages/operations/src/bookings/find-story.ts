@@ -35,12 +35,16 @@ interface StoryOptions {
   at?: Date | undefined;
   /** Also finds the values of the fields that events have changed. They may be personal data. */
   withValues?: boolean;
+  /** How many events of the queue are looked at. Undefined: a million. */
+  maxLooked?: number | undefined;
 }
 
 export interface Story {
   partner: string;
   reference: string;
   referenceKind: ReferenceKind | null;
+  /** By what the database knows it. Null: no event of the booking has been applied. */
+  stored: { bookingKey: Buffer; bookingId: string } | null;
   /** Undefined: no event of the booking has been applied. */
   booking: BookingDetails | undefined;
   /** The booking was erased, and all that is left of it are its events, without content. */
@@ -56,18 +60,18 @@ export async function findStory(context: Context, options: StoryOptions): Promis
   const wanted = { partner, reference, referenceKind: wantedKind };
   // Earlier events than the newest ones have been applied long ago.
   const isFirstPage = options.before === undefined && options.at === undefined;
-  const queue = isFirstPage ? await searchQueue(context, wanted) : undefined;
+  const queue = isFirstPage ? await searchQueue(context, { ...wanted, maxLooked: options.maxLooked }) : undefined;
   const read = (keys: Buffer[]) => readDatabase(context, (client) => readStory(client, { ...wanted, keys }, options));
   let found = await read(keysOf(partner, reference, wantedKind));
-  if (!found.isStored) found = await read(await erasedKeysOf(context, keysOf(partner, reference, wantedKind)));
-  const { booking, erased, log, letters } = found;
+  if (found.stored === null) found = await read(await erasedKeysOf(context, keysOf(partner, reference, wantedKind)));
+  const { booking, erased, log, letters, stored } = found;
   const queued = queue?.events ?? [];
   const kinds = new Set([found.referenceKind, ...queued.map(kindOf), ...letters.map((letter) => letter.referenceKind)]);
   const [referenceKind = null, another] = [...kinds].filter((kind) => kind !== undefined && kind !== null);
   if (another !== undefined) throw ambiguous(partner, reference);
   const events = tellStory({ applied: log.events, changes: log.changes, queued, letters: isFirstPage ? letters : [] });
-  if (!found.isStored && events.length === 0) throw unknownBooking(partner, reference, queue);
-  return { partner, reference, referenceKind, booking, erased, events, earlier: log.earlier, queue };
+  if (stored === null && events.length === 0) throw unknownBooking(partner, reference, queue);
+  return { partner, reference, referenceKind, stored, booking, erased, events, earlier: log.earlier, queue };
 }
 
 function kindOf({ envelope }: QueueView["events"][number]): ReferenceKind | null {
@@ -101,13 +105,13 @@ async function readStory(
   if (another !== undefined) throw ambiguous(partner, reference);
   const filter = { partner, reference, includeResolved: true, limit: maxLetters };
   const letters = (await listDeadLetters(client, filter)).filter(isOfKind(referenceKind));
-  const none = { isStored: false, booking: undefined, erased: null, referenceKind: undefined };
+  const none = { stored: null, booking: undefined, erased: null, referenceKind: undefined };
   if (found === undefined) return { ...none, log: { events: [], earlier: 0, changes: new Map() }, letters };
-  const { bookingKey, erasedAt, ...booking } = found;
+  const { bookingKey, bookingId, erasedAt, ...booking } = found;
   const { events, earlier } = await listBookingEvents(client, bookingKey, { limit, before, until: at });
   const changes = await findChangedFields(client, bookingKey, { ids: events.map(({ id }) => id), withValues });
   return {
-    isStored: true,
+    stored: { bookingKey, bookingId },
     booking: at === undefined ? booking : await findBookingAt(client, bookingKey, at),
     erased: erasedAt === null ? null : { at: erasedAt, by: (await findErasure(client, bookingKey))?.by ?? null },
     referenceKind: booking.referenceKind,
@@ -120,8 +124,17 @@ function isOfKind(wanted: ReferenceKind | undefined): (letter: DeadLetter) => bo
   return ({ referenceKind }) => wanted === undefined || referenceKind === wanted;
 }
 
+/** A trip and a consumer of the partner have the same reference. */
+export class TwoBookings extends OperationFailure {
+  override name = "TwoBookings";
+}
+
+export class UnknownBooking extends OperationFailure {
+  override name = "UnknownBooking";
+}
+
 function ambiguous(partner: string, reference: string): OperationFailure {
-  return new OperationFailure(
+  return new TwoBookings(
     `Partner ${partner} has two bookings ${reference}: one of a trip and one of a consumer. ` +
       "Choose one with --reference-kind trip or --reference-kind consumer.",
   );
@@ -129,7 +142,7 @@ function ambiguous(partner: string, reference: string): OperationFailure {
 
 function unknownBooking(partner: string, reference: string, queue: QueueView | undefined): OperationFailure {
   const unseen = queue?.problem ? ` Events in the queue were not looked at: ${queue.problem}.` : "";
-  return new OperationFailure(
+  return new UnknownBooking(
     `Partner ${partner} has no booking ${reference}.${unseen} See what the partner has sent: ` +
       `ops events list --partner ${partner}`,
   );

@@ -1,6 +1,6 @@
 import { listQueuedEvents, type QueuedEvent } from "@booking-events/queue";
 import { bookingReferenceOf, type ReferenceKind, referenceKindOf } from "@booking-events/schema";
-import { type DeadLetter, listDeadLetters } from "@booking-events/store";
+import { type DeadLetter, listDeadLetters, type Queryable } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { withDatabase } from "../services/database.ts";
 import { withRedis } from "../services/queue.ts";
@@ -24,6 +24,26 @@ export interface StuckEvents {
   /** How many events are in the queue, and how many of them were looked at. */
   total: number;
   looked: number;
+  /** Of dead letters, for the next page: the event after whose letter it begins. Null: there is none. */
+  nextAfter: string | null;
+}
+
+/** Why an event is stuck. */
+export interface StuckCause {
+  status: Exclude<StoryEvent["status"], "applied">;
+  /** With which the last attempt failed. Undefined: whatever it was. */
+  code?: string | undefined;
+}
+
+interface StuckFilter {
+  partner: string | undefined;
+  /** Undefined: any. */
+  cause?: StuckCause | undefined;
+  limit: number;
+  /** The id of an event: only dead letters after its letter. */
+  after?: string | undefined;
+  /** Of events in each list of the queue. Undefined: 100,000. */
+  maxLooked?: number | undefined;
 }
 
 /**
@@ -31,20 +51,34 @@ export interface StuckEvents {
  *
  * The queue is read before the dead letters: an event that becomes one meanwhile is found in one of them, or in both.
  */
-export async function findStuck(
-  context: Context,
-  { partner, limit }: { partner: string | undefined; limit: number },
-): Promise<StuckEvents> {
+export async function findStuck(context: Context, filter: StuckFilter): Promise<StuckEvents> {
   return withDatabase(context, async (pool) => {
     await requireSameDatabase(context, pool);
-    const queue = await withRedis(context, (settings) => listQueuedEvents({ ...settings, partner, limit }));
-    const letters = await listDeadLetters(pool, { partner, limit });
+    const queue = await findInQueue(context, filter);
+    const letters = await findDead(pool, filter);
     const queued = new Map(queue.events.map((event) => [event.eventId, event]));
     const letterOf = new Map(letters.map((letter) => [letter.eventId, letter]));
     const story = tellStory({ applied: [], changes: new Map(), queued: queue.events, letters });
-    const events = story.slice(0, limit).map((event) => toStuck(event, queued.get(event.id), letterOf.get(event.id)));
-    return { events, total: queue.total, looked: queue.looked };
+    const events = story
+      .slice(0, filter.limit)
+      .map((event) => toStuck(event, queued.get(event.id), letterOf.get(event.id)));
+    // They come in the order in which they failed, and events in that in which they were received.
+    const isCut = filter.cause?.status === "dead" && letters.length === filter.limit;
+    const nextAfter = isCut ? (letters.at(-1)?.eventId ?? null) : null;
+    return { events, total: queue.total, looked: queue.looked, nextAfter };
   });
+}
+
+async function findInQueue(context: Context, { partner, cause, limit, maxLooked }: StuckFilter) {
+  const state = cause?.status;
+  if (state === "dead") return { events: [], total: 0, looked: 0 };
+  const code = cause?.code;
+  return withRedis(context, (settings) => listQueuedEvents({ ...settings, partner, state, code, limit, maxLooked }));
+}
+
+async function findDead(pool: Queryable, { partner, cause, limit, after }: StuckFilter): Promise<DeadLetter[]> {
+  if (cause !== undefined && cause.status !== "dead") return [];
+  return listDeadLetters(pool, { partner, errorCode: cause?.code, limit, after });
 }
 
 function toStuck(

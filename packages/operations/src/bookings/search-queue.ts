@@ -17,7 +17,12 @@ const unseen = { events: [], total: 0, looked: 0 };
 /** Finds a booking's events in the queue, if Redis can be reached. */
 export async function searchQueue(
   context: Context,
-  wanted: { partner: string; reference: string; referenceKind: ReferenceKind | undefined },
+  wanted: {
+    partner: string;
+    reference: string;
+    referenceKind: ReferenceKind | undefined;
+    maxLooked?: number | undefined;
+  },
 ): Promise<QueueView> {
   const { environment } = context;
   if (!knowsRedis(environment)) return { ...unseen, problem: "REDIS_URL is not set" };

@@ -6,6 +6,7 @@ import {
   resolveDeadLetter,
 } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
+import { stopIfCancelled } from "../cancel.ts";
 import { withDatabase } from "../services/database.ts";
 import { describeEvents } from "./find-letters.ts";
 
@@ -21,7 +22,17 @@ export interface Discard {
 export function discardDeadLetters(
   context: ActingContext,
   letters: DeadLetter[],
-  { reason }: { reason: string },
+  {
+    reason,
+    count,
+    signal,
+  }: {
+    reason: string;
+    /** Called for each letter, once it is closed. */
+    count?: (discard: Discard) => void;
+    /** Ends the work. What was discarded until then stays so. */
+    signal?: AbortSignal | undefined;
+  },
 ): Promise<Discard[]> {
   const action = { command: "dead-letters discard", arguments: describeEvents(letters) };
   return recordAction(context, action, (record) =>
@@ -30,9 +41,11 @@ export function discardDeadLetters(
       record.did = did;
       const discards: Discard[] = [];
       for (const { eventId } of letters) {
+        stopIfCancelled(signal);
         const discard = await discardOne(pool, eventId, { reason, by: context.by });
         discards.push(discard);
         if (discard.result === "discarded") did.discarded += 1;
+        count?.(discard);
       }
       return discards;
     }),

@@ -1,4 +1,10 @@
-import { type DeadLetter, findDeadLetter, listDeadLetters } from "@booking-events/store";
+import {
+  type DeadLetter,
+  type DeadLetterGroup,
+  findDeadLetter,
+  groupDeadLetters,
+  listDeadLetters,
+} from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase } from "../services/database.ts";
@@ -11,6 +17,14 @@ export async function findLetters(context: Context, filter: LetterFilter): Promi
   const letters = await readDatabase(context, (client) => listDeadLetters(client, filter));
   requireKnown(context, filter.partner, letters);
   return letters;
+}
+
+/** Groups the open dead letters by their code, the most frequent codes first. */
+export function groupLetters(
+  context: Context,
+  filter: Parameters<typeof groupDeadLetters>[1],
+): Promise<DeadLetterGroup[]> {
+  return readDatabase(context, (client) => groupDeadLetters(client, filter));
 }
 
 /** @throws OperationFailure if one of the events has no dead letter */

@@ -11,6 +11,7 @@ import {
   resolveDeadLetter,
 } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
+import { stopIfCancelled } from "../cancel.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
 import { withProducer } from "../services/queue.ts";
@@ -41,7 +42,13 @@ const pollIntervalMs = 200;
 export async function replayDeadLetters(
   context: ActingContext,
   letters: DeadLetter[],
-  options: { isAwaited: boolean },
+  options: {
+    isAwaited: boolean;
+    /** Called for each letter, once it is replayed or found not to need it. */
+    count?: (replay: Replay) => void;
+    /** Ends the work. What was replayed until then stays so. */
+    signal?: AbortSignal | undefined;
+  },
 ): Promise<Replay[]> {
   const action = { command: "dead-letters replay", arguments: describeEvents(letters) };
   return recordAction(context, action, (record) =>
@@ -53,13 +60,15 @@ export async function replayDeadLetters(
         const replays: Replay[] = [];
         try {
           for (const { eventId } of letters) {
+            stopIfCancelled(options.signal);
             const replay = await replayOne(pool, producer, eventId, context.by);
             replays.push(replay);
             if (replay.result === "waiting") did.replayed += 1;
+            options.count?.(replay);
           }
           if (!options.isAwaited) return replays;
           if (did.replayed > 0) context.notify(waitsNow);
-          const results = await waitForResults(pool, replays);
+          const results = await waitForResults(pool, replays, options.signal);
           record.did = { ...did, applied: count(results, "applied"), dead: count(results, "dead") };
           return results;
         } catch (error) {
@@ -103,11 +112,15 @@ function resolved(eventId: string, detail: string): Replay {
   return { eventId, result: "resolved", detail };
 }
 
-async function waitForResults(client: Queryable, replays: Replay[]): Promise<Replay[]> {
+async function waitForResults(
+  client: Queryable,
+  replays: Replay[],
+  signal: AbortSignal | undefined,
+): Promise<Replay[]> {
   const giveUpAtMs = Date.now() + waitMs;
   for (;;) {
     const eventIds = replays.filter(({ result }) => result === "waiting").map(({ eventId }) => eventId);
-    if (eventIds.length === 0 || Date.now() > giveUpAtMs) return replays;
+    if (eventIds.length === 0 || Date.now() > giveUpAtMs || signal?.aborted) return replays;
     await sleep(pollIntervalMs);
     const letters = await listDeadLetters(client, { eventIds, includeResolved: true });
     const results = new Map(letters.map((letter) => [letter.eventId, readResult(letter)]));

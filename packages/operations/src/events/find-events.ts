@@ -2,9 +2,11 @@ import {
   type DeadLetter,
   type EventDetails,
   type EventFilter,
+  type EventSearch,
   findDeadLetter,
   findEvent as findLogged,
   listEvents,
+  searchEvents,
 } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
@@ -25,6 +27,11 @@ export async function findEvents(context: Context, filter: EventFilter): Promise
       { cause: error },
     );
   }
+}
+
+/** Finds the newest events in the log that match, among a limited number that it looks at. */
+export function searchLog(context: Context, filter: Omit<EventFilter, "reference">): Promise<EventSearch> {
+  return readDatabase(context, (client) => searchEvents(client, filter));
 }
 
 /** Payload and envelope hold personal data. Both undefined: the event has not been processed. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NumberedEvent, QueueLoad, ShardedProducer } from "@booking-events/queue";
 import { findProcessed, listDeadLetters, type Queryable } from "@booking-events/store";
+import { stopIfCancelled } from "../cancel.ts";
 import { OperationFailure } from "../operation-failure.ts";
 
 /**
@@ -26,6 +27,8 @@ export interface QueueingProgress {
   count: (what: "queued" | "known", by: number) => void;
   /** Called before each wait for room. */
   wait: (shortage: Shortage) => void;
+  /** Ends the work, also while it waits. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface Shortage {
@@ -39,12 +42,12 @@ export async function queueEvents(
   events: NumberedEvent[],
   services: { producer: ShardedProducer; pool: Queryable },
   limits: QueueLimits,
-  { count, wait }: QueueingProgress,
+  { count, wait, signal }: QueueingProgress,
 ): Promise<void> {
   const fresh = await findNew(services.pool, events);
   count("known", events.length - fresh.length);
   for (let from = 0; from < fresh.length; ) {
-    const room = Math.min(await waitForRoom(services.producer, limits, wait), fresh.length - from);
+    const room = Math.min(await waitForRoom(services.producer, limits, { wait, signal }), fresh.length - from);
     const queued = await services.producer.enqueueNumbered(fresh.slice(from, from + room));
     count("queued", queued);
     count("known", room - queued);
@@ -66,13 +69,14 @@ async function findNew(pool: Queryable, events: NumberedEvent[]): Promise<Number
 async function waitForRoom(
   producer: ShardedProducer,
   { maxBacklog, memoryHighWater }: QueueLimits,
-  wait: QueueingProgress["wait"],
+  { wait, signal }: Pick<QueueingProgress, "wait" | "signal">,
 ): Promise<number> {
   const limit = Math.max(1, Math.min(maxImportBacklog, Math.floor(maxBacklog * maxBacklogShare)));
   // A few large calls cost Redis less than many small ones.
   const wanted = Math.min(eventsTogether, limit);
   const memoryLimit = memoryHighWater * maxMemoryShare;
   for (;;) {
+    stopIfCancelled(signal);
     const { backlog, memoryShare } = await measureLoad(producer);
     if (memoryShare >= memoryLimit) wait(describeMemory(memoryShare, memoryLimit, backlog));
     else if (limit - backlog < wanted) wait(describeBacklog(backlog));

@@ -12,6 +12,7 @@ import {
 } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import { keysOf } from "../bookings/booking-keys.ts";
+import { stopIfCancelled } from "../cancel.ts";
 import type { Context, Pool } from "../context.ts";
 import { toSeconds } from "../describe.ts";
 import { OperationFailure } from "../operation-failure.ts";
@@ -43,6 +44,8 @@ export interface RestoreProgress {
   plan: (booking: PlannedBooking) => void;
   count: (what: "queued" | "known", by: number) => void;
   wait: (shortage: { reason: string; advice: string }) => void;
+  /** Ends the work. What was queued until then is applied. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface Restored {
@@ -114,6 +117,7 @@ async function restore(
       const inQueue = await findInQueue(context, request.partner);
       const rule = toRule(request, place, inQueue);
       for await (const page of readPages(context, pool, request, progress)) {
+        stopIfCancelled(progress.signal);
         const events: NumberedEvent[] = [];
         for (const booking of await describePage(pool, page)) {
           const { action, reason } = planBooking(booking, rule);
@@ -125,7 +129,7 @@ async function restore(
       return {
         readAt: new Date(Math.floor(place / 1_000)),
         logBegins: await readLogHorizon(pool),
-        results: run === null ? null : await run.waitForResults(),
+        results: run === null ? null : await run.waitForResults(progress.signal),
       };
     };
     return isDryRun ? restoreIn(null) : withRestoreRun(context, pool, restoreIn);

@@ -65,9 +65,10 @@ export class RestoreRun {
     for (const { eventId } of events) this.#waiting.push(eventId);
   }
 
-  async waitForResults(): Promise<RestoreResults> {
+  /** @param signal ends the wait: everything is queued by then */
+  async waitForResults(signal: AbortSignal | undefined): Promise<RestoreResults> {
     let giveUpAtMs = Date.now() + patienceMs;
-    while (this.#waiting.length > 0 && Date.now() < giveUpAtMs) {
+    while (this.#waiting.length > 0 && Date.now() < giveUpAtMs && signal?.aborted !== true) {
       const before = this.#waiting.length;
       await this.#lookForResults();
       if (this.#waiting.length < before) giveUpAtMs = Date.now() + patienceMs;

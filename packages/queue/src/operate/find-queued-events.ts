@@ -29,7 +29,7 @@ const pageSize = 1_000;
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
 export async function findQueuedEvents(
-  options: ShardedQueue & { partner: string; reference: string; maxLooked?: number },
+  options: ShardedQueue & { partner: string; reference: string; maxLooked?: number | undefined },
 ): Promise<QueueSearch> {
   const { partner, reference, maxLooked = defaultMaxLooked } = options;
   const shards = shardsOf(subjectOf(partner, reference), await findShardCount(options));

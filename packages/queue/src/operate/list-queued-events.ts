@@ -14,21 +14,30 @@ export interface QueueListing {
 }
 
 /** In each list of each shard. */
-const maxLooked = 100_000;
+const defaultMaxLooked = 100_000;
 /** Small enough that others wait for Redis about a millisecond. */
 const pageSize = 1_000;
+
+export interface QueueFilter {
+  /** Undefined: of all. */
+  partner?: string | undefined;
+  /** Undefined: in any state. */
+  state?: QueuedEvent["state"] | undefined;
+  /** Only events whose last attempt failed with this code. */
+  code?: string | undefined;
+  /** Of events from each list. */
+  limit: number;
+  /** Of events in each list of each shard. */
+  maxLooked?: number | undefined;
+}
 
 /**
  * Lists the events that have been in each list of the queue for longest. Events move while it looks, so one may be
  * missed.
  *
- * @param options.partner undefined: of all
- * @param options.limit of events from each list
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
-export async function listQueuedEvents(
-  options: ShardedQueue & { partner?: string | undefined; limit: number },
-): Promise<QueueListing> {
+export async function listQueuedEvents(options: ShardedQueue & QueueFilter): Promise<QueueListing> {
   const listing: QueueListing = { events: [], total: 0, looked: 0 };
   for (const shard of shardNumbers(await findShardCount(options))) {
     const location = locateShard({ ...options }, shard);
@@ -40,18 +49,19 @@ export async function listQueuedEvents(
 async function listShard(
   redis: Redis,
   prefix: string,
-  { partner, limit }: { partner?: string | undefined; limit: number },
+  { partner, state, code, limit, maxLooked = defaultMaxLooked }: QueueFilter,
   listing: QueueListing,
 ): Promise<void> {
   const queueKey = queueKeys(prefix);
   for (const list of lists) {
+    if (state !== undefined && list.state !== state) continue;
     const key = queueKey(list.name);
     const total = list.isSorted ? await redis.zcard(key) : await redis.llen(key);
     const found: Found[] = [];
     let looked = 0;
     // The oldest events are at the end of a list. A sorted set has another order, so all of it is looked at.
     while (looked < Math.min(total, maxLooked) && (list.isSorted || found.length < limit)) {
-      const page = await readPage(redis, { key, list, from: looked, prefix: queueKey(""), partner });
+      const page = await readPage(redis, { key, list, from: looked, prefix: queueKey(""), partner, code });
       found.push(...page.found);
       looked += page.size;
       if (page.size < pageSize) break;
@@ -71,8 +81,9 @@ interface Found {
 
 /**
  * KEYS: the list or sorted set.
- * ARGV: whether it is sorted (1), the first and the last place, the prefix of job keys, the beginning of the subjects.
- * Returns the size of the page, and then the id, the score and the time of each event with such a subject.
+ * ARGV: whether it is sorted (1), the first and the last place, the prefix of job keys, the beginning of the subjects and
+ * that of the reasons why the last attempts failed.
+ * Returns the size of the page, and then the id, the score and the time of each such event.
  */
 const pageScript = defineScript(`
 local isSorted = ARGV[1] == '1'
@@ -85,7 +96,9 @@ for place = 1, #page, step do
   local job = ARGV[4] .. page[place]
   local subject = redis.pcall('HGET', job, 'subject')
   if type(subject) ~= 'string' then subject = '' end
-  if string.sub(subject, 1, #ARGV[5]) == ARGV[5] then
+  local reason = ARGV[6] ~= '' and redis.pcall('HGET', job, 'failedReason') or ''
+  if type(reason) ~= 'string' then reason = '' end
+  if string.sub(subject, 1, #ARGV[5]) == ARGV[5] and string.sub(reason, 1, #ARGV[6]) == ARGV[6] then
     local queuedAt = redis.pcall('HGET', job, 'timestamp')
     found[#found + 1] = page[place]
     found[#found + 1] = isSorted and page[place + 1] or '0'
@@ -103,10 +116,11 @@ async function readPage(
     from,
     prefix,
     partner,
-  }: { key: string; list: List; from: number; prefix: string; partner: string | undefined },
+    code,
+  }: { key: string; list: List; from: number; prefix: string } & Pick<QueueFilter, "partner" | "code">,
 ): Promise<{ size: number; found: Found[] }> {
   const start = partner === undefined ? "" : `${partner} `;
-  const args = [list.isSorted ? 1 : 0, from, from + pageSize - 1, prefix, start];
+  const args = [list.isSorted ? 1 : 0, from, from + pageSize - 1, prefix, start, code === undefined ? "" : `${code}:`];
   const [size, ...texts] = await runScript<[number, ...string[]]>(redis, pageScript, [key], args);
   const found: Found[] = [];
   for (let at = 0; at < texts.length; at += 3) {

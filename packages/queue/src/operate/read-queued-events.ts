@@ -59,10 +59,15 @@ export async function readQueuedEvents(
       envelope,
       failedAttempts: Number(failedAttempts ?? 0),
       lastFailure,
-      nextAttemptAt: state === "delayed" ? new Date(Math.floor(Number(score) / delayedScoreUnit)) : null,
+      nextAttemptAt: state === "delayed" ? toAttemptTime(score) : null,
       heldSince: state === "held" && processedOn !== null ? new Date(Number(processedOn)) : null,
     };
   });
+}
+
+/** @param score of a delayed event */
+export function toAttemptTime(score: string): Date {
+  return new Date(Math.floor(Number(score) / delayedScoreUnit));
 }
 
 /** @returns the fields of each job, in the same order. Another program may have put anything in the place of a job */

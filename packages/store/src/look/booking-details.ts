@@ -10,11 +10,11 @@ export interface BookingDetails
   contentRemovedAt: Date | null;
 }
 
-type Found = BookingDetails & { bookingKey: Buffer; erasedAt: Date | null };
+type Found = BookingDetails & { bookingKey: Buffer; bookingId: string; erasedAt: Date | null };
 
 export async function findBookings(client: Queryable, bookingKeys: Buffer[]): Promise<Found[]> {
   const { rows } = await client.query<Found>(
-    `select booking_key as "bookingKey", partner, reference_kind as "referenceKind", reference, state, sequence, payload,
+    `select booking_key as "bookingKey", booking_id as "bookingId", partner, reference_kind as "referenceKind", reference, state, sequence, payload,
        created_at as "createdAt", updated_at as "updatedAt", deleted_at as "deletedAt",
        content_removed_at as "contentRemovedAt", erased_at as "erasedAt"
      from bookings

@@ -8,15 +8,15 @@ export interface ChangedFields {
   values: string | null;
 }
 
-/** SQL for the content after an event, and whether it should have one. */
-const contentAfter = (event: string) => `case
+/** SQL for the content after an event of the booking whose key is `$1`, and whether it should have one. */
+export const contentAfter = (event: string) => `case
          when ${event}.content_from is null then case when ${event}.kind <> 'delete' then ${event}.payload end
          else coalesce(
            (select source.payload from booking_events as source where source.id = ${event}.content_from limit 1),
            (select booking.payload from bookings as booking
             where booking.booking_key = $1 and booking.content_event_id = ${event}.content_from)
          ) end`;
-const hasContent = (event: string) => `(${event}.content_from is not null or ${event}.kind <> 'delete')`;
+export const hasContent = (event: string) => `(${event}.content_from is not null or ${event}.kind <> 'delete')`;
 
 /**
  * Finds what events of a booking have changed: the difference between the contents after the event before in the fold, and

@@ -55,6 +55,61 @@ export async function listEvents(client: Queryable, filter: EventFilter): Promis
   return rows;
 }
 
+/** What a search that may find nothing for long has seen. */
+export interface EventSearch {
+  /** The newest first. */
+  events: EventDetails[];
+  /** The id of the oldest event that was looked at; null: nothing is left to look at. It gives the next page. */
+  lookedTo: string | null;
+}
+
+/** Without an index, so many are read in some milliseconds. */
+const maxLooked = 20_000;
+const commonOutcomes = ["created", "updated"];
+
+/**
+ * Lists events as {@link listEvents} does, and looks at a limited number of them, so that it answers soon whatever is
+ * wanted. An index finds those of a partner, or with a rare outcome.
+ */
+export async function searchEvents(client: Queryable, filter: Omit<EventFilter, "reference">): Promise<EventSearch> {
+  const { partner, outcome, kind, secret, since, until, before, limit } = filter;
+  const isRare = outcome !== undefined && !commonOutcomes.includes(outcome);
+  const indexed = isRare ? "outcome = $1" : partner === undefined ? "$1::text is null" : "partner = $1";
+  const { rows } = await client.query<EventDetails & { lookedTo: string | null }>(
+    `with last as (
+       select (
+         select id from booking_events
+         where ${indexed} and id >= $6 and ($7::uuid is null or id < $7) and ($8::uuid is null or id < $8)
+         order by id desc offset ${maxLooked} limit 1
+       ) as id
+     )
+     select last.id as "lookedTo", found.*
+     from last left join lateral (
+       select ${eventDetails}
+       from booking_events
+       where ${indexed} and ($2::text is null or partner = $2) and ($3::text is null or outcome = $3)
+         and ($4::text is null or kind = $4) and ($5::text is null or secret_id = $5)
+         and id >= coalesce((select id from last), $6) and ($7::uuid is null or id < $7) and ($8::uuid is null or id < $8)
+       order by id desc
+       limit $9
+     ) as found on true`,
+    [
+      isRare ? outcome : (partner ?? null),
+      partner ?? null,
+      outcome ?? null,
+      kind ?? null,
+      secret ?? null,
+      firstIdAt(since ?? new Date(0)),
+      until === undefined ? null : firstIdAt(until),
+      before ?? null,
+      limit + 1,
+    ],
+  );
+  const found = rows.filter(({ id }) => id !== null);
+  const events = found.slice(0, limit).map(({ lookedTo: _, ...event }) => event);
+  return { events, lookedTo: found.length > limit ? (events.at(-1)?.id ?? null) : (rows[0]?.lookedTo ?? null) };
+}
+
 /** A condition of SQL, whose parameters are those of {@link toSelection}. */
 export const isSelected = `($1::text is null or partner = $1) and ($2::bytea[] is null or booking_key = any($2))
        and ($3::text is null or kind = $3) and ($4::text is null or outcome = $4)

@@ -110,6 +110,8 @@ export interface DeadLetterFilter {
   /** When they failed. */
   since?: Date | undefined;
   until?: Date | undefined;
+  /** The id of an event; only letters after its letter are listed. */
+  after?: string | undefined;
 }
 
 /** Lists dead letters, oldest first. */
@@ -122,6 +124,10 @@ export async function listDeadLetters(client: Queryable, filter: DeadLetterFilte
        and ($6::text is null or reference = $6)
        and ($7::text[] is null or reference = any($7))
        and ($8::timestamptz is null or failed_at >= $8) and ($9::timestamptz is null or failed_at < $9)
+       and ($10::uuid is null or (
+         failed_at >= (select failed_at from dead_letters where event_id = $10)
+         and (failed_at, event_id) > (select failed_at, event_id from dead_letters where event_id = $10)
+       ))
      order by failed_at, event_id
      limit $5`,
     [
@@ -134,7 +140,45 @@ export async function listDeadLetters(client: Queryable, filter: DeadLetterFilte
       filter.references ?? null,
       filter.since ?? null,
       filter.until ?? null,
+      filter.after ?? null,
     ],
+  );
+  return rows;
+}
+
+/** Open dead letters that failed for the same reason. */
+export interface DeadLetterGroup {
+  errorCode: string;
+  count: number;
+  oldestFailedAt: Date;
+  /** How many of them were replayed, and have no result yet. */
+  inQueue: number;
+}
+
+/** More of them are not counted. */
+const maxGrouped = 100_000;
+const maxGroups = 200;
+
+/** Groups the open dead letters by their code, the most frequent codes first. */
+export async function groupDeadLetters(
+  client: Queryable,
+  { partner, errorCode, until }: Pick<DeadLetterFilter, "partner" | "errorCode" | "until">,
+): Promise<DeadLetterGroup[]> {
+  const { rows } = await client.query<DeadLetterGroup>(
+    `select error_code as "errorCode", count(*)::int as count, min(failed_at) as "oldestFailedAt",
+       count(*) filter (where replayed_at > failed_at)::int as "inQueue"
+     from (
+       select error_code, failed_at, replayed_at
+       from dead_letters
+       where resolved_at is null and ($1::text is null or partner = $1) and ($2::text is null or error_code = $2)
+         and ($3::timestamptz is null or failed_at < $3)
+       order by failed_at
+       limit ${maxGrouped}
+     ) as open
+     group by error_code
+     order by count(*) desc, error_code
+     limit ${maxGroups}`,
+    [partner ?? null, errorCode ?? null, until ?? null],
   );
   return rows;
 }

@@ -2,9 +2,9 @@ import {
   describeCount,
   type PlannedBooking,
   planRestore,
-  type Reason,
   type Restored,
   type RestoreResults,
+  RestoreSummary,
   restoreBookings,
   toSeconds,
 } from "@booking-events/operations";
@@ -81,7 +81,7 @@ Examples:
     .action(async (partner, references, options) => {
       if ((options.dryRun === true) === (options.yes === true))
         throw new CommandFailure("Give --dry-run to see what would change, or --yes to do it.", { exitCode: 2 });
-      const preview = new Preview();
+      const preview = new RestoreSummary({ maxShown: maxInJson });
       context.atSignal(() => describeInterruption(preview));
       const request = { partner, references: references ?? [], ...options, deleteNew: options.deleteNew === true };
       const progress = toProgress(context, preview);
@@ -94,42 +94,7 @@ Examples:
     });
 }
 
-/** What is known of the bookings so far. Only some are kept, so that memory stays bounded. */
-class Preview {
-  readonly counts: Record<"update" | "delete" | Reason, number> = {
-    update: 0,
-    delete: 0,
-    same: 0,
-    new: 0,
-    "in-queue": 0,
-    "changed-meanwhile": 0,
-    "not-in-log": 0,
-    erased: 0,
-    unknown: 0,
-  };
-  readonly fields = new Map<string, number>();
-  readonly shown: PlannedBooking[] = [];
-  omitted = 0;
-  changedByOthers = 0;
-  withDeadLetters = 0;
-  queued = 0;
-
-  add(booking: PlannedBooking): void {
-    const { action, reason, changedFields, changesOfOthers, deadLetters } = booking;
-    const what = action ?? reason;
-    if (what === null) throw new Error("A booking that stays as it is has a reason.");
-    this.counts[what] += 1;
-    if (what === "same") return;
-    if (action === "update")
-      for (const field of changedFields) this.fields.set(field, (this.fields.get(field) ?? 0) + 1);
-    if (action !== null && changesOfOthers > 0) this.changedByOthers += 1;
-    if (deadLetters > 0) this.withDeadLetters += 1;
-    if (this.shown.length < maxInJson) this.shown.push(booking);
-    else this.omitted += 1;
-  }
-}
-
-function toProgress({ stderr }: Context, preview: Preview) {
+function toProgress({ stderr }: Context, preview: RestoreSummary) {
   let lastReason = "";
   return {
     plan: (booking: PlannedBooking) => preview.add(booking),
@@ -147,7 +112,7 @@ function toProgress({ stderr }: Context, preview: Preview) {
 
 interface Result {
   at: Date;
-  preview: Preview;
+  preview: RestoreSummary;
   restored: Restored;
 }
 
@@ -206,17 +171,17 @@ function describeFields(fields: Map<string, number>): string {
   return fields.size > most.length ? `${names}, and ${fields.size - most.length} more` : names;
 }
 
-function describeLeft({ update: _update, delete: _delete, ...left }: Preview["counts"]): string | null {
+function describeLeft({ update: _update, delete: _delete, ...left }: RestoreSummary["counts"]): string | null {
   const parts = Object.entries(left).flatMap(([reason, count]) => (count === 0 ? [] : `${count} ${reason}`));
   return parts.length === 0 ? null : parts.join(", ");
 }
 
-function describeOthers({ changedByOthers }: Preview, would: string): string | null {
+function describeOthers({ changedByOthers }: RestoreSummary, would: string): string | null {
   if (changedByOthers === 0) return null;
   return `${describeCount(changedByOthers, "booking")} had events of other secrets since, which ${would || "were "}undone, too`;
 }
 
-function describeDead({ withDeadLetters }: Preview): string | null {
+function describeDead({ withDeadLetters }: RestoreSummary): string | null {
   return withDeadLetters === 0 ? null : `${describeCount(withDeadLetters, "booking")} with open ones, which stay`;
 }
 
@@ -235,6 +200,6 @@ function requireDone(results: RestoreResults | null): void {
   );
 }
 
-function describeInterruption({ queued }: Preview): string {
+function describeInterruption({ queued }: RestoreSummary): string {
   return `Interrupted after ${queued} events were queued, which will be applied. To go on, run the same command again.`;
 }

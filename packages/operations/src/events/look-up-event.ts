@@ -1,0 +1,94 @@
+import { findQueuedEvent, type QueuedEvent } from "@booking-events/queue";
+import { bookingReferenceOf, referenceKindOf } from "@booking-events/schema";
+import {
+  bookingKey,
+  type DeadLetter,
+  findBookings,
+  findChangedFields,
+  findDeadLetter,
+  findEvent,
+  findRecordedEvent,
+  type Queryable,
+  type RecordedEvent,
+} from "@booking-events/store";
+import { type StoryEvent, tellStory } from "../bookings/tell-story.ts";
+import type { Context } from "../context.ts";
+import { readDatabase } from "../services/database.ts";
+import { knowsRedis, withRedis } from "../services/queue.ts";
+
+/** An event, wherever it is, without its content. */
+export interface LookedUpEvent {
+  story: StoryEvent;
+  partner: string | null;
+  reference: string | null;
+  /** The names of the fields that it has sent. Null: it is gone, or can't be read. */
+  sentFields: string[] | null;
+  deadLetter: DeadLetter | null;
+  queued: QueuedEvent | null;
+  /** What its partner is told, except for an event in the queue. */
+  recorded: RecordedEvent | null;
+}
+
+/**
+ * Looks for an event in the queue, the log and the dead letters. The queue is read first, since an event leaves it only
+ * after the database has it.
+ *
+ * @returns undefined: it is in none of them
+ */
+export async function lookUpEvent(context: Context, id: string): Promise<LookedUpEvent | undefined> {
+  const queued = knowsRedis(context.environment)
+    ? await withRedis(context, (queue) => findQueuedEvent(queue, id))
+    : null;
+  return readDatabase(context, async (client) => {
+    const found = await findEvent(client, id);
+    const deadLetter = withoutEnvelope(await findDeadLetter(client, id));
+    const story = await tell(client, { found, deadLetter, queued: queued ?? null });
+    if (story === undefined) return undefined;
+    const envelope = queued?.envelope ?? null;
+    const ofQueue = envelope === null ? null : bookingReferenceOf(envelope.payload);
+    const partner = found?.partner ?? envelope?.partner ?? deadLetter?.partner ?? null;
+    return {
+      story: { ...story, referenceKind: story.referenceKind ?? (envelope && referenceKindOf(envelope.payload)) },
+      partner,
+      reference: found?.reference ?? ofQueue ?? deadLetter?.reference ?? null,
+      sentFields: namesOf(found?.payload ?? envelope?.payload),
+      deadLetter,
+      queued: queued ?? null,
+      recorded: partner === null ? null : ((await findRecordedEvent(client, partner, id)) ?? null),
+    };
+  });
+}
+
+function withoutEnvelope(letter: Awaited<ReturnType<typeof findDeadLetter>>): DeadLetter | null {
+  if (letter === undefined) return null;
+  const { envelope: _guestsData, ...rest } = letter;
+  return rest;
+}
+
+interface Sources {
+  found: Awaited<ReturnType<typeof findEvent>>;
+  deadLetter: DeadLetter | null;
+  queued: QueuedEvent | null;
+}
+
+async function tell(client: Queryable, { found, deadLetter, queued }: Sources): Promise<StoryEvent | undefined> {
+  const [story] = tellStory({
+    applied: found === undefined ? [] : [found],
+    changes: found === undefined ? new Map() : await findChanges(client, found),
+    queued: queued === null ? [] : [queued],
+    letters: deadLetter === null ? [] : [deadLetter],
+  });
+  return story;
+}
+
+async function findChanges(client: Queryable, event: NonNullable<Sources["found"]>) {
+  const key = bookingKey(event.partner, event.referenceKind, event.reference);
+  // What an erased booking held is gone.
+  const [booking] = await findBookings(client, [key]);
+  if (booking === undefined) return new Map();
+  return findChangedFields(client, key, { ids: [event.id], withValues: false });
+}
+
+function namesOf(payload: unknown): string[] | null {
+  return typeof payload === "object" && payload !== null ? Object.keys(payload).sort() : null;
+}
