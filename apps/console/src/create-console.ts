@@ -15,6 +15,7 @@ import { TryLimit } from "./login/limit-tries.ts";
 import type { Logins } from "./login/login-routes.tsx";
 import { Sessions } from "./login/session.ts";
 import { createApp } from "./server/app.ts";
+import { Tasks } from "./tasks/tasks.ts";
 
 const entries = {
   PORT: servicePort(8082),
@@ -64,8 +65,15 @@ export function createConsole(
     { environment, now, notify: () => {} },
     { maxConnections: maxDatabaseConnections },
   );
-  const context = { operations, runbookUrl: settings.RUNBOOK_URL, stopping, logger };
-  return { app: createApp({ context, logins, cookies, registry, logger }), close };
+  const tasks = new Tasks({ logger, stopping });
+  const context = { operations, runbookUrl: settings.RUNBOOK_URL, stopping, tasks, logger };
+  return {
+    app: createApp({ context, logins, cookies, registry, logger }),
+    async close() {
+      await tasks.untilEnded();
+      await close();
+    },
+  };
 }
 
 function createLogins({ CONSOLE_PASSWORD: password }: Settings, cookies: SealedCookies, now: () => Date): Logins {

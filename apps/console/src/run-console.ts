@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import type { Server } from "node:http";
 import {
   createLogger,
   createMetrics,
@@ -9,9 +9,7 @@ import {
   version,
 } from "@booking-events/runtime";
 import { createConsole, readSettings } from "./create-console.ts";
-
-const maxConnections = 500;
-const requestTimeoutMs = 10_000;
+import { createConsoleServer } from "./server/create-console-server.ts";
 
 /**
  * Starts the console. It starts without Redis and PostgreSQL too, and is ready then: it says what is out.
@@ -47,12 +45,6 @@ export async function runConsole(environment: NodeJS.ProcessEnv): Promise<void> 
     metrics: registry,
   });
   logger.info({ version, host: settings.HOST, port: settings.PORT }, "ready");
-}
-
-function createConsoleServer(answer: RequestListener): Server {
-  const server = createServer({ requestTimeout: requestTimeoutMs, headersTimeout: requestTimeoutMs }, answer);
-  server.maxConnections = maxConnections;
-  return server;
 }
 
 /** Takes no more connections, and closes idle ones. Resolves when the requests under way are answered. */

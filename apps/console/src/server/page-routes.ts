@@ -1,4 +1,5 @@
 // A page:    router.get("/partners/:partner", showing(context, async ({ view, operations, params }) => <PartnerPage … />));
+// A page that a form asks for, such as one that is recorded: router.post("/…", answering(context, { role: "privacy" }, async ({ form }) => <… />));
 // An action: router.post("/partners/:partner/hold", acting(context, { role: "operator", to: ({ params }) => … }, async (request) => "Held."));
 
 import { type ActingContext, OperationFailure } from "@booking-events/operations";
@@ -45,6 +46,20 @@ export function showing(context: ConsoleContext, render: (request: PageRequest) 
   };
 }
 
+/** Answers a form with a page, within ten seconds. To load it again asks again. */
+export function answering(
+  context: ConsoleContext,
+  { role }: { role: Role },
+  render: (request: PageRequest) => Promise<VNode>,
+) {
+  return async (ctx: PageContext): Promise<void> => {
+    requireRole(ctx, role);
+    const notices: Notice[] = [];
+    const request = toRequest(context, ctx, { notices, form: await readForm(ctx) });
+    sendPage(ctx, await withDeadline(render(request), deadlineMs));
+  };
+}
+
 interface Action {
   role: Role;
   /** The page that shows what it did, or why it did nothing. */
@@ -62,8 +77,7 @@ export function acting(
   act: (request: PageRequest) => Promise<string | { notice: string; to: string }>,
 ) {
   return async (ctx: PageContext): Promise<void> => {
-    if (!ctx.state.visitor.roles.includes(role))
-      throw new Refusal(403, "Not allowed", `Only who has the role ${role} may do this. You have: ${listRoles(ctx)}.`);
+    requireRole(ctx, role);
     const notices: Notice[] = [];
     const request = toRequest(context, ctx, { notices, form: await readForm(ctx) });
     const done = await withDeadline(act(request), deadlineMs).catch(toProblem);
@@ -75,8 +89,10 @@ export function acting(
   };
 }
 
-function listRoles({ state }: PageContext): string {
-  return state.visitor.roles.join(", ") || "none";
+function requireRole({ state: { visitor } }: PageContext, role: Role): void {
+  if (visitor.roles.includes(role)) return;
+  const yours = visitor.roles.join(", ") || "none";
+  throw new Refusal(403, "Not allowed", `Only who has the role ${role} may do this. You have: ${yours}.`);
 }
 
 function toProblem(error: unknown): { notice: Notice } {

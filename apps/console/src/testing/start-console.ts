@@ -1,8 +1,8 @@
-import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterAll, beforeAll } from "vitest";
 import { createConsole, readSettings } from "../create-console.ts";
+import { createConsoleServer } from "../server/create-console-server.ts";
 
 /** Of every console in tests. */
 export const password = "a-password-of-the-console-tests";
@@ -49,7 +49,7 @@ export function useConsole(environment: () => Record<string, string>): TestConso
     const registry = createMetrics("console");
     const settings = readSettings(given);
     const { app, close } = createConsole(settings, given, { logger, registry, stopping: stopping.signal });
-    const server = createServer(app.callback());
+    const server = createConsoleServer(app.callback());
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     stop = async () => {

@@ -1,0 +1,158 @@
+import type { FieldAtPoint, StoryEvent } from "@booking-events/operations";
+import type { VNode } from "preact";
+import { Badge } from "../page/badge.tsx";
+import { Section } from "../page/section.tsx";
+import { type Column, Empty, Table } from "../page/table.tsx";
+import { Guest, Text } from "../page/text.tsx";
+import { Time } from "../page/time.tsx";
+import { restorePath } from "../restore/restore-path.ts";
+import type { BookingPageProps } from "./booking-page.tsx";
+import { bookingPath } from "./booking-path.ts";
+import { JsonValue } from "./json-value.tsx";
+
+/** More fields say nothing new, and make a page of many megabytes. */
+const maxFields = 200;
+
+/** What the booking was at a point of its history, beside the point before and now. */
+export function PointSection({ view, proof, request }: Omit<BookingPageProps, "isRevealed">): VNode | null {
+  const points = proof.story.events.filter(countsInFold);
+  if (proof.story.stored === null || proof.story.erased !== null) return null;
+  const shown = proof.point?.eventId ?? null;
+  return (
+    <Section
+      title="At a point in time"
+      id="point"
+      hint="Move through the events in the order in which they count. Fields about a person are masked."
+    >
+      {points.length > 0 && <Slider points={points} shown={shown} request={request} />}
+      <div id="state" aria-live="polite">
+        <State view={view} proof={proof} request={request} />
+      </div>
+    </Section>
+  );
+}
+
+/** What repeats another event, has expired or has been erased takes no part. */
+function countsInFold({ applied }: StoryEvent): boolean {
+  return applied !== null && applied.duplicateOf === null && !["expired", "erased"].includes(applied.outcome);
+}
+
+interface SliderProps {
+  points: readonly StoryEvent[];
+  shown: string | null;
+  request: BookingPageProps["request"];
+}
+
+/** Without scripts, the list and the button do the same. */
+function Slider({ points, shown, request }: SliderProps): VNode {
+  const found = points.findIndex(({ id }) => id === shown);
+  const index = found === -1 ? points.length - 1 : found;
+  const { reference, referenceKind, before, isThorough } = request;
+  const [earlier, later] = [points[index - 1], points[index + 1]];
+  return (
+    <form class="slider" action={bookingPath(request).split("?")[0]} data-slider="state">
+      {[".", ".."].includes(reference) && <input type="hidden" name="reference" value={reference} />}
+      {referenceKind !== undefined && <input type="hidden" name="kind" value={referenceKind} />}
+      {before !== undefined && <input type="hidden" name="before" value={before} />}
+      {isThorough && <input type="hidden" name="all" value="yes" />}
+      <input
+        type="range"
+        aria-label="Point in the history"
+        min={0}
+        max={points.length - 1}
+        value={index}
+        disabled={points.length === 1}
+        hidden
+      />
+      <label>
+        <span class="hidden">After the event</span>
+        <select name="at">
+          {points.map((point, place) => (
+            <option value={point.id} selected={place === index}>
+              {describePoint(point, place)}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="submit" class="button" data-without-script>
+        Show
+      </button>
+      <span class="steps" data-without-script>
+        {earlier && <a href={`${bookingPath(request, { at: earlier.id })}#point`}>Point before</a>}
+        {later && <a href={`${bookingPath(request, { at: later.id })}#point`}>Next point</a>}
+      </span>
+    </form>
+  );
+}
+
+function describePoint({ receivedAt, applied }: StoryEvent, place: number): string {
+  const time = receivedAt === null ? "?" : receivedAt.toISOString().slice(0, 19).replace("T", " ");
+  return `${place + 1}. ${time} ${applied?.outcome ?? ""}`;
+}
+
+function State({ view, proof, request }: Omit<BookingPageProps, "isRevealed">): VNode {
+  const { point } = proof;
+  if (point === null) return <Empty>The log has nothing of the booking from until then.</Empty>;
+  const { fields } = point;
+  const isNow = fields.every(({ differsNow }) => !differsNow) && point.state === proof.story.booking?.state;
+  const shown = fields.toSorted((one, other) => rank(one) - rank(other)).slice(0, maxFields);
+  return (
+    <>
+      <div class="point-head">
+        <p>
+          <Badge tone={point.state === "active" ? "good" : "quiet"}>{point.state}</Badge> after{" "}
+          <a href={`/events/${point.eventId}`}>the event</a> of <Time at={point.receivedAt} now={view.now} />:{" "}
+          {describeDifference(fields)}
+        </p>
+        {view.roles.includes("operator") && !isNow && (
+          <a class="button" href={restorePath(request, point)}>
+            Restore to this point…
+          </a>
+        )}
+      </div>
+      {point.isContentGone && <Empty>What the booking held then has been removed from the log.</Empty>}
+      {shown.length > 0 && (
+        <Table
+          caption="The fields at this point, those that changed first"
+          isCaptionHidden
+          columns={columns}
+          rows={shown}
+          empty=""
+        />
+      )}
+      {fields.length > maxFields && <p class="hint">{fields.length - maxFields} further fields are not shown.</p>}
+    </>
+  );
+}
+
+function rank({ hasChanged, differsNow }: FieldAtPoint): number {
+  return hasChanged ? 0 : differsNow ? 1 : 2;
+}
+
+function describeDifference(fields: readonly FieldAtPoint[]): string {
+  const changed = fields.filter(({ hasChanged }) => hasChanged).length;
+  const later = fields.filter(({ differsNow }) => differsNow).length;
+  const others = later === 0 ? "as it is now" : `${later} other than now`;
+  return `${fields.filter(({ isThere }) => isThere).length} fields, ${changed} changed by it, ${others}.`;
+}
+
+const same = <span class="faint">the same</span>;
+
+const columns: Column<FieldAtPoint>[] = [
+  { title: "Field", isName: true, cell: ({ name }) => <Text value={name} limit={60} /> },
+  { title: "Then", cell: ({ isThere, value }) => <FieldValue isThere={isThere} value={value} /> },
+  {
+    title: "Before it",
+    cell: ({ hasChanged, wasThere, before }) => (hasChanged ? <FieldValue isThere={wasThere} value={before} /> : same),
+  },
+  {
+    title: "Now",
+    cell: ({ differsNow, isThereNow, now }) => (differsNow ? <FieldValue isThere={isThereNow} value={now} /> : same),
+  },
+];
+
+/** Unless the guest's values are revealed, only those about the trip are known. */
+function FieldValue({ isThere, value }: { isThere: boolean; value: string | null }): VNode {
+  if (!isThere) return <span class="faint">none</span>;
+  return value === null ? <Guest value="" isRevealed={false} /> : <JsonValue text={value} />;
+}

@@ -1,0 +1,89 @@
+import type { EventDetails, EventSearch } from "@booking-events/operations";
+import { eventKinds } from "@booking-events/schema";
+import type { VNode } from "preact";
+import { describeEvent } from "../bookings/timeline.tsx";
+import { Badge } from "../page/badge.tsx";
+import { type FilterField, Filters } from "../page/filters.tsx";
+import { Layout } from "../page/layout.tsx";
+import { Pagination } from "../page/pagination.tsx";
+import { paths } from "../page/paths.ts";
+import { type Column, Table } from "../page/table.tsx";
+import { Id, Text } from "../page/text.tsx";
+import { Time } from "../page/time.tsx";
+import type { View } from "../page/view.ts";
+import { BookingLink } from "./booking-link.tsx";
+import { outcomes } from "./event-filter.ts";
+
+const fields: FilterField[] = [
+  { name: "partner", label: "Partner" },
+  { name: "kind", label: "Kind", choices: eventKinds },
+  { name: "outcome", label: "Outcome", choices: outcomes },
+  { name: "secret", label: "Secret" },
+  { name: "since", label: "Since", example: "1h or 02:00" },
+  { name: "until", label: "Until", example: "10m or 2026-11-20" },
+];
+
+interface EventsPageProps {
+  view: View;
+  query: URLSearchParams;
+  search: EventSearch;
+}
+
+/** The log, the newest events first. */
+export function EventsPage({ view, query, search: { events, lookedTo } }: EventsPageProps): VNode {
+  return (
+    <Layout
+      view={view}
+      title="Events"
+      intro="What was received and applied, the newest first. What waits or has failed is under Stuck. Times are in UTC."
+    >
+      <Filters path={view.path} query={query} fields={fields} />
+      <Table caption="Events in the log" columns={columns(view)} rows={events} empty={explainNone(lookedTo)} />
+      <Pagination
+        path={view.path}
+        query={query}
+        next={lookedTo === null ? null : { before: lookedTo }}
+        parameters={["before"]}
+      />
+    </Layout>
+  );
+}
+
+/** A page looks at a limited number of events, and so may find none of them. */
+function explainNone(lookedTo: string | null): string {
+  return lookedTo === null
+    ? "There are no such events."
+    : "None of the last 20,000 events is such a one. The next page looks at earlier ones.";
+}
+
+function columns({ now }: View): Column<EventDetails>[] {
+  return [
+    {
+      title: "Event",
+      isName: true,
+      cell: ({ id }) => (
+        <a href={`/events/${id}`}>
+          <Id value={id} />
+        </a>
+      ),
+    },
+    { title: "Received", cell: ({ receivedAt }) => <Time at={receivedAt} now={now} /> },
+    {
+      title: "Outcome",
+      cell: (applied) => {
+        const [word, tone] = describeEvent({ status: "applied", applied });
+        return <Badge tone={tone}>{word}</Badge>;
+      },
+    },
+    { title: "Kind", cell: ({ kind }) => kind },
+    { title: "Partner", cell: ({ partner }) => <a href={paths.partner(partner)}>{partner}</a> },
+    {
+      title: "Booking",
+      cell: ({ partner, reference, referenceKind }) => (
+        <BookingLink partner={partner} reference={reference} referenceKind={referenceKind} />
+      ),
+    },
+    { title: "Secret", cell: ({ secretId }) => secretId ?? <span class="faint">none</span> },
+    { title: "Warnings", cell: ({ warnings }) => warnings.length > 0 && <Text value={warnings.join(", ")} /> },
+  ];
+}

@@ -1,0 +1,70 @@
+import {
+  type ActingContext,
+  discardDeadLetters,
+  findLettersOf,
+  isUuid,
+  lookUpEvent,
+  replayDeadLetters,
+  searchLog,
+} from "@booking-events/operations";
+import type Router from "@koa/router";
+import type { ConsoleContext } from "../context.ts";
+import { acting, type PageRequest, type PageState, showing } from "../server/page-routes.ts";
+import { Refusal } from "../server/refusal.ts";
+import { readReason } from "../stuck/read-reason.ts";
+import { readEventFilter } from "./event-filter.ts";
+import { EventPage } from "./event-page.tsx";
+import { EventsPage } from "./events-page.tsx";
+
+export function addEventRoutes(router: Router<PageState>, context: ConsoleContext): void {
+  router.get(
+    "/events",
+    showing(context, async ({ view, operations, query }) => {
+      const search = await searchLog(operations, readEventFilter(query, view.now));
+      return <EventsPage view={view} query={query} search={search} />;
+    }),
+  );
+  router.get(
+    "/events/:id",
+    showing(context, async (request) => {
+      const found = await lookUpEvent(request.operations, readId(request));
+      if (found !== undefined) return <EventPage view={request.view} found={found} />;
+      throw new Refusal(404, "No such event", "It is neither in the queue nor in the log, nor a dead letter.");
+    }),
+  );
+  const to = ({ params }: PageRequest) => `/events/${params["id"]}`;
+  router.post(
+    "/events/:id/replay",
+    acting(context, { role: "operator", to }, async (request) => replay(request.operations, readId(request))),
+  );
+  router.post(
+    "/events/:id/discard",
+    acting(context, { role: "operator", to }, async (request) =>
+      discard(request.operations, readId(request), readReason(request.form)),
+    ),
+  );
+}
+
+function readId({ params }: PageRequest): string {
+  const id = params["id"] ?? "";
+  if (isUuid(id)) return id.toLowerCase();
+  throw new Refusal(404, "No such event", "An event’s id is a UUID. Check how it is spelt.");
+}
+
+async function replay(operations: ActingContext, id: string): Promise<string> {
+  const letters = await findLettersOf(operations, [id]);
+  // The page tells what becomes of it. A worker may need longer than a request.
+  const [replayed] = await replayDeadLetters(operations, letters, { isAwaited: false });
+  return replayed?.result === "waiting"
+    ? "It is back in the queue. Load the page again to see what has become of it."
+    : `It was not replayed: ${replayed?.detail}.`;
+}
+
+async function discard(operations: ActingContext, id: string, reason: string): Promise<string> {
+  const letters = await findLettersOf(operations, [id]);
+  const [discarded] = await discardDeadLetters(operations, letters, { reason });
+  if (discarded?.result === "discarded") return "It is discarded, and will never be applied.";
+  return discarded?.result === "applied"
+    ? `It had been applied (${discarded.detail}), so it can’t be discarded.`
+    : `It was closed already: ${discarded?.detail}.`;
+}

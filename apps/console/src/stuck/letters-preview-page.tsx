@@ -1,0 +1,81 @@
+import type { StuckEvent } from "@booking-events/operations";
+import type { VNode } from "preact";
+import { type Fact, Facts } from "../page/facts.tsx";
+import { Layout } from "../page/layout.tsx";
+import { Card, Section } from "../page/section.tsx";
+import { Empty, Table } from "../page/table.tsx";
+import { Text } from "../page/text.tsx";
+import type { View } from "../page/view.ts";
+import type { LetterFilter } from "./run-letters.ts";
+import { eventColumns } from "./stuck-page.tsx";
+
+export interface LettersPreviewProps {
+  view: View;
+  kind: "replay" | "discard";
+  filter: LetterFilter;
+  /** How many open dead letters match, by their codes. */
+  counts: readonly { errorCode: string; count: number; inQueue: number }[];
+  examples: readonly StuckEvent[];
+  maxLetters: number;
+}
+
+/** What a replay, or a discard, of all that match would do. */
+export function LettersPreviewPage({ view, kind, filter, counts, examples, maxLetters }: LettersPreviewProps): VNode {
+  const total = counts.reduce((sum, { count }) => sum + count, 0);
+  const verb = kind === "replay" ? "Replay" : "Discard";
+  return (
+    <Layout
+      view={view}
+      title={`${verb} dead letters`}
+      intro={
+        kind === "replay"
+          ? "They go back into the queue, each with its id and its place in the order. Fix the cause first."
+          : "They are closed, and never applied. What they sent stays until it is too old."
+      }
+    >
+      <Card>
+        <Facts facts={describeFilter(filter, counts, total)} />
+        {total > 0 && view.roles.includes("operator") && (
+          <form class="act" method="post" action={`/stuck/${kind}`}>
+            {filter.partner !== undefined && <input type="hidden" name="partner" value={filter.partner} />}
+            {filter.code !== undefined && <input type="hidden" name="code" value={filter.code} />}
+            <input type="hidden" name="until" value={filter.until.toISOString()} />
+            {kind === "discard" && (
+              <label>
+                Reason <small>kept with each; write nothing of a guest’s</small>
+                <input name="reason" required maxLength={200} autocomplete="off" />
+              </label>
+            )}
+            <button type="submit" class={`button ${kind === "discard" ? "button-danger" : "button-primary"}`}>
+              {verb} {Math.min(total, maxLetters).toLocaleString("en")}
+            </button>
+          </form>
+        )}
+      </Card>
+      <Section title="The oldest of them" id="examples">
+        {total === 0 ? (
+          <Empty>No open dead letter matches.</Empty>
+        ) : (
+          <Table caption="Examples" isCaptionHidden columns={eventColumns(view)} rows={examples} empty="" />
+        )}
+      </Section>
+    </Layout>
+  );
+}
+
+function describeFilter(
+  { partner, code, until }: LetterFilter,
+  counts: LettersPreviewProps["counts"],
+  total: number,
+): Fact[] {
+  const replayed = counts.reduce((sum, { inQueue }) => sum + inQueue, 0);
+  const codes = counts.map(({ errorCode, count }) => `${errorCode}: ${count.toLocaleString("en")}`).join(", ");
+  return [
+    ["Dead letters", total.toLocaleString("en")],
+    ["Partner", partner === undefined ? "all" : <Text value={partner} />],
+    ["Code", code === undefined ? "all" : <Text value={code} />],
+    ["By code", total > 0 && code === undefined ? <Text value={codes} limit={300} /> : null],
+    ["Replayed already", replayed === 0 ? null : `${replayed.toLocaleString("en")}, without a result yet`],
+    ["Failed before", until.toISOString().slice(0, 19).replace("T", " ")],
+  ];
+}

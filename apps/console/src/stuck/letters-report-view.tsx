@@ -1,0 +1,52 @@
+import { describeCount } from "@booking-events/operations";
+import type { VNode } from "preact";
+import { type Fact, Facts } from "../page/facts.tsx";
+import { Card, Section } from "../page/section.tsx";
+import { type Column, Table } from "../page/table.tsx";
+import { Id, Text } from "../page/text.tsx";
+import type { Task } from "../tasks/tasks.ts";
+import type { LettersReport } from "./letters-report.ts";
+
+/** What becomes of dead letters that are replayed, or discarded. */
+export function LettersReportView({ task, report }: { task: Task; report: LettersReport }): VNode {
+  const { kind, examples } = report;
+  const isOver = task.state !== "running";
+  return (
+    <>
+      <Card>
+        <progress value={report.handled} max={Math.max(1, report.total)} aria-label="Handled" />
+        <Facts facts={describe(report, isOver)} />
+      </Card>
+      {isOver && (
+        <Section title={kind === "replay" ? "Not applied" : "Not discarded"} id="examples">
+          <Table caption="The first of them" isCaptionHidden columns={columns} rows={examples} empty="None." />
+        </Section>
+      )}
+    </>
+  );
+}
+
+function describe({ kind, filter, total, handled, results }: LettersReport, isOver: boolean): Fact[] {
+  const found = [...results].map(([result, count]) => `${count.toLocaleString("en")} ${result}`).join(", ");
+  return [
+    ["Partner", filter.partner === undefined ? "all" : <Text value={filter.partner} />],
+    ["Code", filter.code === undefined ? "all" : <Text value={filter.code} />],
+    ["Dead letters", describeCount(total, "letter")],
+    [kind === "replay" ? "Back in the queue, or closed" : "Closed", handled.toLocaleString("en")],
+    ["Results", found || (isOver ? "none" : kind === "replay" ? "are waited for" : null)],
+  ];
+}
+
+const columns: Column<LettersReport["examples"][number]>[] = [
+  {
+    title: "Event",
+    isName: true,
+    cell: ({ eventId }) => (
+      <a href={`/events/${encodeURIComponent(eventId)}`}>
+        <Id value={eventId} />
+      </a>
+    ),
+  },
+  { title: "Result", cell: ({ result }) => result },
+  { title: "Why", isWide: true, cell: ({ detail }) => <Text value={detail} limit={300} /> },
+];
