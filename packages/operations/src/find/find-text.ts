@@ -1,4 +1,6 @@
+import { findQueuedEvent, type QueuedEvent } from "@booking-events/queue";
 import { describeError } from "@booking-events/runtime";
+import { bookingReferenceOf, referenceKindOf } from "@booking-events/schema";
 import { type GuestSearch, toGuestSearch } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { findEvent } from "../events/find-events.ts";
@@ -7,7 +9,7 @@ import { findGuest, type StoredFindings } from "../guests/find-guest.ts";
 import { isUuid } from "../is-uuid.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { findRefusals } from "../partners/find-refusals.ts";
-import { knowsRedis } from "../services/queue.ts";
+import { knowsRedis, withRedis } from "../services/queue.ts";
 
 /** Something that a text leads to. It holds no value but references, which the operator has asked by or has ids for. */
 export interface Found {
@@ -57,23 +59,50 @@ function searchesFor(text: string): GuestSearch[] {
   return kinds.flatMap((by) => toGuestSearch(by as GuestSearch["by"], text, undefined) ?? []);
 }
 
-async function findId(context: Context, id: string, { found, looked, unseen }: FoundByText): Promise<void> {
+/**
+ * The queue is read before PostgreSQL: an event leaves it only after PostgreSQL has it. One that was posted alone has the id
+ * of its request.
+ */
+async function findId(context: Context, id: string, result: FoundByText): Promise<void> {
+  if (knowsRedis(context.environment)) await findQueued(context, id, result);
+  else result.unseen.push("queue and refused requests: REDIS_URL is not set");
+  await findStoredId(context, id, result);
+  if (knowsRedis(context.environment)) await findRefused(context, id, result);
+}
+
+const byEventId = { by: "event id", closeness: "exact" } as const;
+
+async function findQueued(context: Context, id: string, { found, looked, unseen }: FoundByText): Promise<void> {
+  const answer = await orUnseen("queue, by event id", unseen, async () => ({
+    event: await withRedis(context, (settings) => findQueuedEvent(settings, id)),
+  }));
+  if (answer === undefined) return;
+  looked.push("queue, by event id");
+  if (answer.event !== undefined) found.push(toFound(answer.event));
+}
+
+function toFound({ eventId, state, envelope }: QueuedEvent): Found {
+  const what = { what: "event in the queue", ...byEventId, eventId, state } as const;
+  if (envelope === null) return { ...what, partner: null, referenceKind: null, reference: null };
+  const { partner, payload } = envelope;
+  return { ...what, partner, referenceKind: referenceKindOf(payload), reference: bookingReferenceOf(payload) };
+}
+
+async function findStoredId(context: Context, id: string, { found, looked }: FoundByText): Promise<void> {
   const { event, deadLetter } = await findEvent(context, id);
   looked.push("log and dead letters, by event id");
   if (event !== undefined) {
     const { partner, referenceKind, reference, outcome } = event;
-    const what = { what: "event", by: "event id", closeness: "exact" } as const;
-    found.push({ ...what, partner, referenceKind, reference, eventId: id, state: outcome });
+    found.push({ what: "event", ...byEventId, partner, referenceKind, reference, eventId: id, state: outcome });
   }
   if (deadLetter !== undefined) {
     const { partner, referenceKind, reference, resolution, errorCode } = deadLetter;
-    const what = { what: "dead letter", by: "event id", closeness: "exact" } as const;
-    found.push({ ...what, partner, referenceKind, reference, eventId: id, state: resolution ?? errorCode });
+    const state = resolution ?? errorCode;
+    found.push({ what: "dead letter", ...byEventId, partner, referenceKind, reference, eventId: id, state });
   }
-  if (!knowsRedis(context.environment)) {
-    unseen.push("refused requests: REDIS_URL is not set");
-    return;
-  }
+}
+
+async function findRefused(context: Context, id: string, { found, looked, unseen }: FoundByText): Promise<void> {
   const since = new Date(context.now().getTime() - refusalsKeptMs);
   const refusals = await orUnseen("refused requests", unseen, () =>
     findRefusals(context, { partner: undefined, since }),
