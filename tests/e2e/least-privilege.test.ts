@@ -235,6 +235,8 @@ describe("over TLS and with the least privileges,", () => {
     ]) {
       expect(await ops(look)).toMatchObject({ exitCode: 0, stderr: "" });
     }
+    expect((await ops(["export", "bookings", "--csv", "--payload"])).exitCode).toBe(0);
+    expect((await ops(["export", "events", "--ndjson"])).exitCode).toBe(0);
     await owner.query("insert into feed_readers (name, owner, last_id) values ('hook', 'booking_events_webhooks', 2)");
     await owner.query(
       `insert into feed_deliveries (reader, booking_id, change_id, died_at)

@@ -6,6 +6,7 @@ import { addBookingsCommands } from "./commands/bookings.ts";
 import { addDeadLettersCommands } from "./commands/dead-letters.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addEventsCommands } from "./commands/events.ts";
+import { addExportCommands } from "./commands/export.ts";
 import { addFeedCommands } from "./commands/feed.ts";
 import { addFindCommand } from "./commands/find.ts";
 import { addGuestsCommands } from "./commands/guests.ts";
@@ -115,6 +116,7 @@ With Compose, ops is deploy/ops. From the sources, it is npm run ops --; in scri
   addGuestsCommands(program, context);
   addRefusalsCommand(program, context);
   addAuditCommand(program, context);
+  addExportCommands(program, context);
   addImportCommand(program, context);
   addQueueCommands(program, context);
   addMigrateCommand(program, context);

@@ -61,6 +61,7 @@ export { runChecks } from "./doctor/run-checks.ts";
 export { findEvent, findEvents, searchLog } from "./events/find-events.ts";
 export { followEvents } from "./events/follow-events.ts";
 export { type LookedUpEvent, lookUpEvent } from "./events/look-up-event.ts";
+export { type ExportRequest, exportRows } from "./export/export-rows.ts";
 export { describeBehind, describeReaderState, toProgress } from "./feed/describe-reader.ts";
 export {
   discardReaderLetters,

@@ -51,6 +51,7 @@ export {
 } from "./look/booking-point.ts";
 export { type ChangedFields, findChangedFields } from "./look/changed-fields.ts";
 export { type DatabaseExamination, examineDatabase } from "./look/examine-database.ts";
+export { type ExportedRow, type ExportFilter, exportBookings, exportEvents } from "./look/export-rows.ts";
 export { findMisjudgedKeys, type MisjudgedKey } from "./look/find-misjudged-keys.ts";
 export { findRestorable, findTouching, type RestorableBooking } from "./look/find-restorable.ts";
 export { findWrongPayloads } from "./look/find-wrong-payloads.ts";

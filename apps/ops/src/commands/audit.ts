@@ -15,7 +15,7 @@ export function addAuditCommand(program: Command, context: Context): void {
     .command("audit")
     .summary("what operators did")
     .description(
-      "List what operators did, newest first: each command that changes something, with its arguments, how it ended, and " +
+      "List what operators did, newest first: each command that changes something or exports data, with its arguments, how it ended, and " +
         "what it changed. Holds nothing of a guest, and no secret.",
     )
     .option("--since <time>", "only since then, such as 2026-11-20T12:00:00Z, 02:00 (in UTC) or 1h (ago)", parseTime)

@@ -3,6 +3,11 @@ export function printable(text: string): string {
   return text.replace(/\p{Cc}|\p{Bidi_Control}|[\u2028\u2029]/gu, toEscape);
 }
 
+/** As {@link printable}, for several lines. */
+export function printableLines(text: string): string {
+  return text.split(/\r?\n/).map(printable).join("\n");
+}
+
 /** Formats JSON. It escapes the same characters, since JSON leaves some of them unescaped, and people read it too. */
 export function toJson(value: unknown): string {
   return escapeJson(JSON.stringify(value, null, 2));

@@ -97,6 +97,23 @@ export async function spawnUnreadOps(
   return child.exitCode;
 }
 
+/** As above, but only stdout is closed, after its first bytes. */
+export async function spawnCutOps(
+  args: string[],
+  environment: Record<string, string>,
+): Promise<Pick<Ran, "exitCode" | "stderr">> {
+  const child = spawn(process.execPath, [...(await bundleProgram(main)), ...args], {
+    env: { ...compileCache, ...named, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stderr] = await Promise.all([
+    text(child.stderr),
+    once(child, "close"),
+    once(child.stdout, "readable").then(() => child.stdout.destroy()),
+  ]);
+  return { exitCode: child.exitCode, stderr };
+}
+
 function createCollector(): { stream: Writable; collected: () => string } {
   let collected = "";
   const stream = new Writable({
