@@ -4,7 +4,17 @@ import type { Context } from "../../context.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { actAs, byOption } from "../../terminal/operator.ts";
 import { printJson } from "../../terminal/print.ts";
-import { collectChanges, collectCountries, collectTexts, feedChanges, parseDays, parseName } from "./arguments.ts";
+import {
+  collectChanges,
+  collectCountries,
+  collectTexts,
+  feedChanges,
+  modeOption,
+  parseDays,
+  parseName,
+  payloadOption,
+  postingVariables,
+} from "./arguments.ts";
 import { nameKeys, printKeys } from "./print-keys.ts";
 
 export function addAddCommand(subscriptions: Command, context: Context): void {
@@ -13,7 +23,7 @@ export function addAddCommand(subscriptions: Command, context: Context): void {
     .summary("add a subscription and show its secret or token, once")
     .description(
       "Add a subscription: with --url, changes are posted there, signed; without, the subscriber pulls them with a " +
-        "token. It begins with the next change. Filters decide of which bookings it begins to hear: it also hears " +
+        "token. It begins with the next change. Without --mode, it is latest. Filters decide of which bookings it begins to hear: it also hears " +
         "when one of those is deleted, erased, or leaves the filter.",
     )
     .argument("<name>", "letters, digits, - and _", parseName)
@@ -23,17 +33,8 @@ export function addAddCommand(subscriptions: Command, context: Context): void {
     .option("--country <code>", "only bookings with this destination, such as GB; may be repeated", collectCountries)
     .option("--arrival-from-days <days>", "only arrivals from so many days after the change, in UTC", parseDays)
     .option("--arrival-to-days <days>", "only arrivals up to so many days after it", parseDays)
-    .addOption(
-      new Option(
-        "--mode <mode>",
-        "latest: after a failure, only the newest change of a booking is posted; every: each (default: latest)",
-      ).choices(["latest", "every"] as const),
-    )
-    .addOption(
-      new Option("--payload <payload>", "thin: ids and names of changed fields; full: the booking, too")
-        .choices(["thin", "full"] as const)
-        .default("thin" as const),
-    )
+    .addOption(modeOption())
+    .addOption(payloadOption().default("thin" as const))
     .addOption(
       new Option("--signature <kind>", "hmac: with a secret; ed25519: with a public key (default: hmac)").choices([
         "hmac",
@@ -44,11 +45,7 @@ export function addAddCommand(subscriptions: Command, context: Context): void {
     .option("--json", "print one JSON object: name, and secret, publicKey (ed25519) or token (without --url)")
     .addHelpText(
       "after",
-      `
-Environment:
-  WEBHOOKS_ALLOW_PRIVATE  true: http and private addresses are allowed, as for webhooks
-  WEBHOOKS_PROXY_URL      as for webhooks: a proxy decides about addresses
-
+      `${postingVariables}
 Examples:
   $ ops subscriptions add arrivals --url https://arrivals.example.com/hook --payload full
   $ ops subscriptions add transfers --url https://example.com/hook --country GB --arrival-from-days 0 --arrival-to-days 14

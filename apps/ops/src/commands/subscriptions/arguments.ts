@@ -1,5 +1,5 @@
 import type { FeedChange } from "@booking-events/operations";
-import { InvalidArgumentError } from "@commander-js/extra-typings";
+import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import { parseCountry } from "../partners/arguments.ts";
 
 export const feedChanges = ["created", "updated", "deleted", "recreated", "erased"] as const satisfies FeedChange[];
@@ -22,6 +22,27 @@ export function collectChanges(text: string, previous: FeedChange[] = []): FeedC
   if (change === undefined) throw new InvalidArgumentError(`Give one of ${feedChanges.join(", ")}.`);
   return previous.includes(change) ? previous : [...previous, change];
 }
+
+export function modeOption() {
+  return new Option(
+    "--mode <mode>",
+    "latest: after a failure, only the newest change of a booking is posted; every: each",
+  ).choices(["latest", "every"] as const);
+}
+
+export function payloadOption() {
+  return new Option("--payload <payload>", "thin: ids and names of changed fields; full: the booking, too").choices([
+    "thin",
+    "full",
+  ] as const);
+}
+
+/** For the help of commands that are given a URL. */
+export const postingVariables = `
+Environment:
+  WEBHOOKS_ALLOW_PRIVATE  true: http and private addresses are allowed, as for webhooks
+  WEBHOOKS_PROXY_URL      as for webhooks: a proxy decides about addresses
+`;
 
 const maxDays = 3_660;
 

@@ -4,7 +4,16 @@ import type { Context } from "../../context.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { actAs, byOption } from "../../terminal/operator.ts";
 import { printFields, printLine } from "../../terminal/print.ts";
-import { collectChanges, collectCountries, collectTexts, feedChanges, parseDays } from "./arguments.ts";
+import {
+  collectChanges,
+  collectCountries,
+  collectTexts,
+  feedChanges,
+  modeOption,
+  parseDays,
+  payloadOption,
+  postingVariables,
+} from "./arguments.ts";
 import { describeDelivery, describeFilter } from "./show.ts";
 
 export function addSetCommand(subscriptions: Command, context: Context): void {
@@ -28,26 +37,12 @@ export function addSetCommand(subscriptions: Command, context: Context): void {
     .option("--arrival-from-days <days>", "only arrivals from so many days after the change, in UTC", parseDays)
     .option("--arrival-to-days <days>", "only arrivals up to so many days after it", parseDays)
     .addOption(new Option("--any-arrival", "bookings with any arrival").conflicts(["arrivalFromDays", "arrivalToDays"]))
-    .addOption(
-      new Option(
-        "--mode <mode>",
-        "latest: after a failure, only the newest change of a booking is posted; every: each",
-      ).choices(["latest", "every"] as const),
-    )
-    .addOption(
-      new Option("--payload <payload>", "thin: ids and names of changed fields; full: the booking, too").choices([
-        "thin",
-        "full",
-      ] as const),
-    )
+    .addOption(modeOption())
+    .addOption(payloadOption())
     .addOption(byOption())
     .addHelpText(
       "after",
-      `
-Environment:
-  WEBHOOKS_ALLOW_PRIVATE  true: http and private addresses are allowed, as for webhooks
-  WEBHOOKS_PROXY_URL      as for webhooks: a proxy decides about addresses
-
+      `${postingVariables}
 Examples:
   $ ops subscriptions set arrivals --url https://new.example.com/hook
   $ ops subscriptions set arrivals --country GB --country IE --any-arrival`,
