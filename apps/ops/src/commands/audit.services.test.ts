@@ -176,6 +176,7 @@ async function actWithEverything(guest: { email: string; reference: string }): P
   await shown("subscriptions", "rotate", "pull", "--json");
   await act("subscriptions", "pause", "pull", "--reason", guest.email);
   await act("subscriptions", "resume", "pull");
+  await act("subscriptions", "set", "hook", "--url", `https://example.com/${guest.reference}?key=hunter2`);
   await act("subscriptions", "replay", "hook", "--since", "1h", "--yes");
   await act("subscriptions", "dead-letters", "hook", "--replay-all", "--yes");
   await act("subscriptions", "dead-letters", "hook", "--discard", "1", "--yes");
@@ -188,6 +189,8 @@ async function actWithEverything(guest: { email: string; reference: string }): P
   await act("dead-letters", "discard", eventId, "--yes", "--reason", guest.email);
   await act("bookings", "repair", "acme", guest.reference, "--yes");
   await act("bookings", "renormalise", "--partner", "acme");
+  await act("bookings", "restore", "acme", guest.reference, "--at", "1h", "--yes");
+  await act("export", "events", "--csv", "--partner", "acme", "--payload");
   await insertLetter(guest.reference);
   await act("guests", "erase", "--email", guest.email, "--reason", guest.email, "--yes");
   await act("guests", "erase", "--reference", guest.reference, "--reason", guest.email, "--yes", "--rewrite");
@@ -206,6 +209,7 @@ const recorded = [
   ...["subscriptions add", "subscriptions rotate", "subscriptions pause", "subscriptions resume"],
   ...["subscriptions replay", "subscriptions dead-letters --replay", "subscriptions test", "subscriptions remove"],
   ...["feed reset", "feed remove", "dead-letters replay", "dead-letters discard", "bookings repair"],
+  ...["bookings restore", "export events", "subscriptions set"],
   ...["bookings renormalise", "guests erase", "guests erase --rewrite", "queue pause", "queue resume"],
   ...["queue retry-now", "maintain", "migrate", "import"],
 ];
@@ -232,4 +236,24 @@ test("every action is recorded, without a guest's value and without a secret", a
       .split("\n")
       .filter((line) => line.length > 80),
   ).toEqual([]);
+  expect(stdout).toMatch(/^COMMAND +bookings restore$/m);
 }, 120_000);
+
+test("of subscriptions set it is recorded what changed, but of a URL only the origin", async () => {
+  await ops(["subscriptions", "add", "hook", "--url", "https://example.com/old?key=hunter1"]);
+  const url = "https://new.example.com/hook?key=hunter2";
+  const changes = ["--url", url, "--payload", "full", "--change", "deleted", "--country", "GB"];
+  expect((await ops(["subscriptions", "set", "hook", ...changes])).exitCode).toBe(0);
+  expect((await audit())[0]).toMatchObject({
+    ...{ command: "subscriptions set", by: "tester", outcome: "done", problem: null },
+    arguments: {
+      ...{ subscription: "hook", origin: "https://new.example.com", payload: "full" },
+      ...{ changes: ["deleted"], countries: ["GB"] },
+    },
+  });
+  await ops(["subscriptions", "set", "hook", "--partner", "acme"]);
+  expect((await audit())[0]).toMatchObject({
+    ...{ command: "subscriptions set", arguments: { subscription: "hook", partners: ["acme"] }, outcome: "refused" },
+    problem: expect.stringContaining("no partner can be left out"),
+  });
+});

@@ -12,29 +12,48 @@ export interface Column<Row> {
 
 const gap = "  ";
 
+/** So many columns may be printed below each row. If there are more, each row is a record. */
+const maxBelow = 1;
+
 /**
- * Formats a table without borders. Of a table that is wider than the terminal, the widest columns are printed below each
- * row, as many as it takes. The first one stays.
+ * Formats a table without borders. Of a table that is wider than the terminal, the widest column is printed below each
+ * row. The first one stays. If that is not enough, each row becomes a record: a line for each column that has a value.
  *
  * @param width in terminal cells
- * @returns the header, and then for each row a line, and those of the columns that are printed below
+ * @returns the header, unless the rows are records, and the lines
  */
-export function formatTable<Row>(columns: Column<Row>[], rows: Row[], width: number): string[] {
+export function formatTable<Row>(
+  columns: Column<Row>[],
+  rows: Row[],
+  width: number,
+): { header: string | null; lines: string[] } {
   const measured = columns.map((column) => toMeasured(column, rows));
   const shown = chooseShown(measured, width);
   const below = measured.filter((column) => !shown.includes(column));
-  return [
-    toLine(shown, ({ header }) => header),
-    ...rows.flatMap((_, row) => {
-      const texts = below
+  if (below.length > maxBelow) return { header: null, lines: rows.flatMap((_, row) => toRecord(measured, row, width)) };
+  return {
+    header: toLine(shown, ({ header }) => header),
+    lines: rows.flatMap((_, row) => [
+      toLine(shown, ({ cells }) => cells[row] ?? ""),
+      ...below
         .filter(({ cells }) => cells[row] !== "")
-        .map(({ header, cells }) => `${header}: ${cells[row]}`);
-      return [
-        toLine(shown, ({ cells }) => cells[row] ?? ""),
-        ...texts.flatMap((text) => wrap(text, width - gap.length)).map((line) => gap + line),
-      ];
-    }),
-  ];
+        .flatMap(({ header, cells }) => wrap(`${header}: ${cells[row]}`, width - gap.length))
+        .map((line) => gap + line),
+    ]),
+  };
+}
+
+/** Records are separated by an empty line. */
+function toRecord(columns: MeasuredColumn[], row: number, width: number): string[] {
+  const labelWidth = Math.max(...columns.map(({ header }) => header.length)) + gap.length;
+  const lines = columns
+    .filter(({ cells }) => cells[row] !== "")
+    .flatMap(({ header, cells }) =>
+      wrap(cells[row] ?? "", width - labelWidth).map(
+        (text, line) => (line === 0 ? header : "").padEnd(labelWidth) + text,
+      ),
+    );
+  return row === 0 ? lines : ["", ...lines];
 }
 
 interface MeasuredColumn {

@@ -22,8 +22,8 @@ export function printTable<Row>(
   rows: Row[],
   width: number = widthOf(output),
 ): void {
-  const [header = "", ...lines] = formatTable(columns, rows, width);
-  printHeading(output, header);
+  const { header, lines } = formatTable(columns, rows, width);
+  if (header !== null) printHeading(output, header);
   for (const line of lines) printLine(output, line);
 }
 

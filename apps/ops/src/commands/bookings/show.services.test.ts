@@ -159,6 +159,8 @@ test("one list tells where each event of a booking is, in order, and why", async
   expect(stdout).toContain("3 found among 4 events");
   const narrow = await runOps(["bookings", "show", "acme", "TRIP-1"], { environment, columns: 80 });
   expect(Math.max(...narrow.stdout.split("\n").map((text) => text.length))).toBeLessThanOrEqual(80);
+  expect(narrow.stdout).toMatch(new RegExp(`^EVENT ID +${eventId(5)}$`, "m"));
+  expect(narrow.stdout).toMatch(/^WHY +It waits for a worker\.$/m);
   expect(stdout).not.toContain("Canary");
 });
 

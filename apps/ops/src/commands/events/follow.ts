@@ -11,8 +11,8 @@ export async function showAsApplied(context: Context, filter: EventFilter, optio
   context.endWithReader();
   let isFirst = true;
   for await (const events of followEvents(context, filter)) {
-    if (isFirst && !options.json)
-      printHeading(context.stdout, formatTable(columns, [], widthOf(context.stdout))[0] ?? "");
+    const { header } = formatTable(columns, [], widthOf(context.stdout));
+    if (isFirst && !options.json && header !== null) printHeading(context.stdout, header);
     isFirst = false;
     await print(context, events, options);
   }
@@ -20,6 +20,6 @@ export async function showAsApplied(context: Context, filter: EventFilter, optio
 
 /** Waits for the reader of a pipe. */
 async function print({ stdout }: Context, events: EventDetails[], { json }: { json: boolean }): Promise<void> {
-  const lines = json ? events.map(toJsonLine) : formatTable(columns, events, widthOf(stdout)).slice(1);
+  const lines = json ? events.map(toJsonLine) : formatTable(columns, events, widthOf(stdout)).lines;
   for (const line of lines) if (!stdout.write(`${line}\n`)) await once(stdout, "drain");
 }
