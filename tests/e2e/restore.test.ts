@@ -1,6 +1,6 @@
-import { waitFor } from "@booking-events/harness";
-import { runOps } from "@booking-events/ops/testing/run-ops";
-import { createProducer } from "@booking-events/queue";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { runOps, startOps } from "@booking-events/ops/testing/run-ops";
+import { createProducer, createShardedProducer } from "@booking-events/queue";
 import { type EventEnvelope, parseJson } from "@booking-events/schema";
 import { applyEvents } from "@booking-events/worker/apply/apply-events";
 import { expect, test } from "vitest";
@@ -225,7 +225,93 @@ test("one search finds bookings, events in the queue and refused requests, of al
   expect(await find("jo@example.com")).toEqual(["booking, email, acme, active"]);
   expect(await find(event(2, "", "").eventId.toUpperCase())).toEqual(["event, event id, globe, created"]);
   expect(await find("nothing")).toEqual([]);
+
+  const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
+  const waiting = event(3, "A 2", "");
+  const producer = createProducer({ redisServers, prefix, onError: () => {} });
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  await producer.enqueueNumbered([waiting]);
+  await producer.close();
+  expect(await find(waiting.eventId)).toEqual(["event in the queue, event id, acme, waiting"]);
 });
+
+async function readActions() {
+  const { rows } = await own.pool.query(
+    "select arguments, outcome, did from operator_actions where command = 'bookings restore' order by began_at",
+  );
+  return rows;
+}
+
+test("a restore that is killed in the middle and run again ends right, and does nothing twice", async () => {
+  await own.pool.query("truncate operator_actions");
+  const count = 600;
+  const references = Array.from({ length: count }, (_, index) => `T-${index}`);
+  await apply(...references.map((reference, index) => event(index, reference, "right")));
+  await apply(...references.map((reference, index) => event(count + index, reference, "wrong")));
+  const args = ["bookings", "restore", "acme", "--at", timeOf(count - 1), "--yes"];
+  // Without a worker, the queue is full after 200.
+  const killed = await startOps(args, { ...own.environment, MAX_BACKLOG: "2000" });
+  const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
+  const producer = createProducer({ redisServers, prefix, onError: () => {} });
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  await waitFor(async () => expect((await producer.measureLoad()).backlog).toBe(200), { timeoutMs: 30_000 });
+  killed.kill("SIGKILL");
+  expect((await killed.ran()).exitCode).toBeNull();
+
+  const again = restore("--at", timeOf(count - 1), "--yes");
+  await waitFor(async () => expect((await producer.measureLoad()).backlog).toBe(count));
+  await own.start("worker");
+  expect(await again).toMatchObject({ counts: { update: count - 200, "in-queue": 200 } });
+  await waitFor(async () => expect((await producer.measureLoad()).backlog).toBe(0));
+  await producer.close();
+  expect((await restore("--at", timeOf(count - 1), "--yes")).counts).toMatchObject({ update: 0, same: count });
+  expect(new Set(Object.values(await readNotes()))).toEqual(new Set(["right"]));
+  const { rows } = await own.pool.query(
+    `select count(*)::int, count(distinct reference)::int as bookings, min(outcome) as outcome, max(outcome) as other
+     from booking_events where secret_id is null`,
+  );
+  expect(rows).toEqual([{ count, bookings: count, outcome: "updated", other: "updated" }]);
+  const changes = await own.pool.query("select revision, count(*)::int from booking_changes group by 1 order by 1");
+  expect(changes.rows).toEqual([1, 2, 3].map((revision) => ({ revision, count })));
+  const actions = await readActions();
+  const given = { partner: "acme", bookings: "all", at: timeOf(count - 1), deleteNew: false };
+  expect(actions).toMatchObject([
+    // It was killed before it could record its end.
+    { arguments: given, outcome: null, did: {} },
+    { arguments: given, outcome: "done", did: { queued: count - 200, applied: count - 200, waiting: 0 } },
+    { arguments: given, outcome: "done", did: { queued: 0, applied: 0 } },
+  ]);
+}, 120_000);
+
+test("on several shards, each booking comes back, and what is received later wins", async () => {
+  await own.pool.query("truncate operator_actions");
+  const sharded = { ...own.environment, QUEUE_SHARDS: "4", QUEUE_PREFIX: uniquePrefix() };
+  const references = Array.from({ length: 60 }, (_, index) => `T-${index}`);
+  await apply(...references.map((reference, index) => event(index, reference, "right")));
+  await apply(...references.map((reference, index) => event(100 + index, reference, "wrong")));
+  const producer = createShardedProducer({
+    ...{ redisServers: redisUrl(), prefix: sharded.QUEUE_PREFIX, shardCount: 4, onError: () => {} },
+  });
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  const [waiting = "", newer = ""] = references;
+  await producer.enqueueNumbered([event(200, waiting, "waits")]);
+  const args = ["bookings", "restore", "acme", ...references, "--at", timeOf(99), "--yes", "--json"];
+  const restoring = runOps(args, { environment: sharded });
+  await waitFor(async () => expect((await producer.measureLoad()).backlog).toBe(references.length));
+  // Whatever shard it comes by.
+  for (const [index, shard] of producer.shards.entries()) await shard.enqueue(event(300 + index, newer, "newer"));
+  await own.start("worker", { environment: sharded });
+  const { counts, results } = JSON.parse((await restoring).stdout);
+  await producer.close();
+  expect(counts).toMatchObject({ update: references.length - 1, "in-queue": 1 });
+  expect(results).toMatchObject({ queued: references.length - 1, dead: 0, waiting: 0 });
+  const right = Object.fromEntries(references.map((reference) => [reference, "right"]));
+  await waitFor(async () => expect(await readNotes()).toEqual({ ...right, [waiting]: "waits", [newer]: "newer" }));
+  // References may name guests.
+  const [action] = await readActions();
+  expect(action).toMatchObject({ arguments: { bookings: references.length }, outcome: "done" });
+  expect(JSON.stringify(action)).not.toContain("T-");
+}, 60_000);
 
 test("two restores at once count once", async () => {
   await apply(event(1, "A", "right"), event(11, "A", "wrong"));
