@@ -18,7 +18,7 @@ function goodRun(): Evidence & { posts: [Post, Post]; database: DatabaseContent 
     request(40, 50, { result: "refused" }),
     request(60, 70, { result: "acknowledged", eventId: "e3" }),
   ]);
-  const logged = { partner: "acme", reference: "T1", idempotencyKey: null, warnings: [] };
+  const logged = { partner: "acme", reference: "T1", idempotencyKey: null, secretId: "s1", warnings: [] };
   const updated = { ...logged, kind: "update" as const, content: canonicalContent(contentB), idempotencyKey: "k1" };
   const booking = { bookingId: "b1", partner: "acme", reference: "T1" };
   const database: DatabaseContent = {
@@ -201,7 +201,14 @@ describe("an event that was given up, and received after a newer one was acknowl
     ]);
     const [refused] = run.database.log.splice(1, 1);
     if (refused === undefined) throw new Error("The good run has no event that was refused.");
-    const logged = { partner: "acme", reference: "T1", idempotencyKey: null, warnings: [], outcome: "any" };
+    const logged = {
+      partner: "acme",
+      reference: "T1",
+      idempotencyKey: null,
+      secretId: "s1",
+      warnings: [],
+      outcome: "any",
+    };
     run.database.log.push(
       { ...logged, id: "e4", kind: "update", content: canonicalContent(contentC), sequence: 4 },
       { ...logged, id: "e5", kind: "create", reference: "T2", content: canonicalContent(elsewhere), sequence: 5 },

@@ -1,4 +1,5 @@
 import { canonicalContent } from "./canonical-content.ts";
+import { findWrongRestores, isOperators, namesOf, type Restore } from "./check-restores.ts";
 import { type ExpectedBooking, expectBookings, nameBooking } from "./oracle.ts";
 import type { Attempt, Post } from "./post-events.ts";
 import type { BookingRow, ChangeRow, DatabaseContent, LoggedEvent } from "./read-database.ts";
@@ -10,6 +11,7 @@ export const violationKinds = {
   "out of order": "sent after another was acknowledged, logged before it",
   overtaken: "given up, and logged after newer ones were acknowledged",
   "wrong state": "bookings that are not the fold of their events",
+  "wrong restore": "bookings that an operator has not put back to what they were",
   "wrong feed": "bookings that the feed of changes shows otherwise",
   // All events are good, so none may end as one.
   dead: "dead letters",
@@ -36,17 +38,20 @@ export interface Evidence {
   duplicateWindowMs: number;
   /** Names of the bookings that an operator has erased. Default: none. */
   erased?: ReadonlySet<string>;
+  /** What an operator wanted to put back. Default: nothing. */
+  restores?: readonly Restore[];
 }
 
 export type Tally = ReturnType<typeof count>;
 
 /** Compares what partners were told with what is in PostgreSQL, and that with the oracle. */
 export function check(evidence: Evidence): { tally: Tally; violations: Violation[] } {
-  const { posts, database, followedChangeIds, duplicateWindowMs, erased = new Set() } = evidence;
+  const { posts, database, followedChangeIds, duplicateWindowMs, erased = new Set(), restores = [] } = evidence;
   const logged = new Map(database.log.map((event) => [event.id, event]));
   const acknowledged = posts.flatMap((post) => toAcknowledged(post, logged));
   const receipts = new Map(acknowledged.map((one) => [one.eventId, one]));
-  const unacknowledged = database.log.filter(({ id }) => !receipts.has(id));
+  const posted = database.log.filter((event) => !isOperators(event) || erasedReference.test(event.reference));
+  const unacknowledged = posted.filter(({ id }) => !receipts.has(id));
   const describeSent = (post: Post) => (erased.has(nameBooking(post)) ? describeErased(post) : describe(post));
   const postsByName = Map.groupBy(posts, describeSent);
   const attemptsFor = (name: string) =>
@@ -60,15 +65,16 @@ export function check(evidence: Evidence): { tally: Tally; violations: Violation
       ...findUnexpectedAnswers(posts),
       ...findUnexpectedReceipts(acknowledged),
       ...findAltered(acknowledged, describeSent),
-      ...findUnexplained(unacknowledged, attemptsFor),
+      ...findUnexplained(unacknowledged, attemptsFor, countRestorable(restores, erased)),
     ],
     "out of order": findOutOfOrder(acknowledged),
-    overtaken: findOvertaken(database.log, receipts, attemptsFor),
+    overtaken: findOvertaken(posted, receipts, attemptsFor),
     "wrong state": [
       ...findWrongKeys(kept, keys),
       ...findWrongWarnings(kept, keys.warnings),
       ...compare(mapValues(bookings, describeState), states),
     ],
+    "wrong restore": findWrongRestores({ log: kept.log, restores, erased, duplicateWindowMs }),
     "wrong feed": [
       ...compare(mapValues(bookings, describeContent), followFeed(kept, states)),
       ...findMissedChanges(database.changes, followedChangeIds),
@@ -156,10 +162,16 @@ type AttemptsFor = (name: string) => Attempt[];
  * A request without an acknowledgement may have been queued or not. So the log may hold as many equal events as there
  * were such requests, and not one more.
  */
-function findUnexplained(unacknowledged: LoggedEvent[], attemptsFor: AttemptsFor): string[] {
-  return [...Map.groupBy(unacknowledged, describeLogged)].flatMap(([name, events]) =>
-    events.slice(attemptsFor(name).length).map(({ id }) => `${id}: nobody has sent this ${name}`),
-  );
+function findUnexplained(unacknowledged: LoggedEvent[], attemptsFor: AttemptsFor, restorable: number): string[] {
+  return [...Map.groupBy(unacknowledged, describeLogged)].flatMap(([name, events]) => {
+    const restored = events.some(({ reference }) => erasedReference.test(reference)) ? restorable : 0;
+    return events.slice(attemptsFor(name).length + restored).map(({ id }) => `${id}: nobody has sent this ${name}`);
+  });
+}
+
+/** How many events operators may have put back bookings by that were erased afterwards: the log can't tell any more. */
+function countRestorable(restores: readonly Restore[], erased: ReadonlySet<string>): number {
+  return restores.flatMap(namesOf).filter((name) => erased.has(name)).length;
 }
 
 function mayHaveBeenQueued({ end }: Attempt): boolean {

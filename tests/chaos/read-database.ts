@@ -8,6 +8,8 @@ export interface LoggedEvent extends Omit<OracleEvent, "content"> {
   /** Null: the log does not have it, or no longer. */
   content: string | null;
   outcome: string;
+  /** Null: an operator's, or of what was erased. */
+  secretId: string | null;
   warnings: string[];
 }
 
@@ -38,7 +40,7 @@ export async function readDatabase(pool: pg.Pool) {
   const log = await readPayloads<LoggedEvent>(
     pool,
     `select id, partner, kind, ${reference}, sequence::float8, idempotency_key as "idempotencyKey", payload, outcome,
-       warnings
+       secret_id as "secretId", warnings
      from booking_events`,
   );
   const bookings = await readPayloads<BookingRow>(

@@ -36,6 +36,8 @@ export interface ChaosReport extends Report {
   rowLocks: number;
   /** Guests that were erased, and how many of the commands were killed. */
   erasures: { guests: number; kills: number };
+  /** What an operator put back, and how many of the commands were killed. */
+  restores: { commands: number; kills: number };
   /** How often programs that keep a copy of the bookings were stopped, and started over. */
   readers: { stops: number; resets: number };
   /** Requests to subscribers, and how often the lease of a subscription changed hands. */
@@ -108,6 +110,7 @@ export function formatChaosReport(report: ChaosReport): string {
       : []),
     formatCount("row locks", report.rowLocks, "held from outside for up to 6 s"),
     formatCount("erased", report.erasures.guests, `guests, and ${report.erasures.kills} of the commands killed`),
+    formatCount("restored", report.restores.commands, `times, and ${report.restores.kills} of the commands killed`),
     formatCount("readers", report.readers.stops, `times stopped, and ${report.readers.resets} times started over`),
     formatCount(
       "deliveries",

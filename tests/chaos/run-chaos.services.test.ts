@@ -51,6 +51,7 @@ test("whatever is killed or frozen, no acknowledged event is lost and every book
   );
   expect(report.tally.acknowledged).toBeGreaterThan(0);
   expect(report.erasures.guests).toBeGreaterThan(3);
+  expect(report.restores.commands).toBeGreaterThan(0);
   expect(report.readers.stops).toBeGreaterThan(0);
   expect(report.deliveries).toMatchObject({
     takeovers: expect.toSatisfy((takeovers: number) => takeovers > 3),

@@ -9,6 +9,7 @@ import { measureStrikes } from "./measure-strikes.ts";
 import { EventLoad, type SendOptions } from "./post-events.ts";
 import { createRandom } from "./random.ts";
 import { type ChaosReport, noClockSteps } from "./report.ts";
+import { Restores } from "./restore-bookings.ts";
 import { Followers } from "./run-followers.ts";
 import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
 import { Readers } from "./run-readers.ts";
@@ -77,6 +78,8 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   await readers.start(seed, signal);
   const erasures = new Erasures(system.operate, createRandom(seed, "erasures"));
   erasures.start(load.posts, signal);
+  const restores = new Restores(system.operate, createRandom(seed, "restores"));
+  restores.start(load.posts, signal);
   const stranger = await Stranger.start(system);
   const onFault = ({ target, action }: Fault) => {
     lastFault = `${target} ${action}`;
@@ -88,15 +91,16 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const rowLocks = (await locking).length;
 
   say("All faults are over and all partners have stopped.");
-  await Promise.all([erasures.rest(), subscribers.rest()]);
+  await Promise.all([erasures.rest(), restores.rest(), subscribers.rest()]);
   await run.drain(standstillMs);
+  run.violations.push(...(await restores.finish(signal)));
   run.violations.push(...(await erasures.finish(await readers.rest(), system.pool, signal)));
   run.violations.push(...(await readers.finish()));
   run.violations.push(...(await system.readLogs()).flatMap(findLostAttempts));
   run.violations.push(...(await followers.finish()).map((what) => ({ kind: "wrong feed" as const, what })));
   run.violations.push(...(await subscribers.finish(run.seen.erasedAtMs)));
   run.violations.push(...(await stranger.finish()));
-  const report = await run.report(load.posts, erasures.names);
+  const report = await run.report(load.posts, { erased: erasures.names, restores: restores.all });
   return {
     ...report,
     seed,
@@ -105,6 +109,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     faults,
     rowLocks,
     erasures: { guests: erasures.guests, kills: erasures.kills },
+    restores: { commands: restores.all.length, kills: restores.kills },
     readers: { stops: readers.stops, resets: readers.resets },
     deliveries: subscribers.tally,
     tlsConnections: countTlsConnections(run, options),

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness/wait-for";
 import { repeat } from "@booking-events/runtime";
-import { check, type Violation } from "./check.ts";
+import { check, type Evidence, type Violation } from "./check.ts";
 import { followDatabase } from "./follow-database.ts";
 import type { Post } from "./post-events.ts";
 import { readDatabase } from "./read-database.ts";
@@ -120,16 +120,16 @@ export class Run {
   /**
    * Compares what partners were told with what is in the database.
    *
-   * @param erased names of the bookings that have been erased. Default: none
+   * @param operated names of the bookings that operators have erased, and what they wanted to put back. Default: none
    */
-  async report(posts: readonly Post[], erased: ReadonlySet<string> = new Set()): Promise<Report> {
+  async report(posts: readonly Post[], operated: Pick<Evidence, "erased" | "restores"> = {}): Promise<Report> {
     await this.#follower.finish();
     const { tally, violations } = check({
       posts,
       database: await readDatabase(this.system.pool),
       followedChangeIds: this.seen.changeIds,
       duplicateWindowMs: this.system.duplicateWindowMs,
-      erased,
+      ...operated,
     });
     return makeReport({
       build: this.#options.build.name,

@@ -8,6 +8,7 @@ export type Operate = (args: readonly string[], signal: AbortSignal) => Promise<
 interface Ran {
   /** Null: it was killed. */
   exitCode: number | null;
+  stdout: string;
   /** By both of its outputs. */
   printed: string;
 }
@@ -27,8 +28,8 @@ export function operateWith(program: readonly string[], environment: Record<stri
     const { promise: exitCode, resolve } = Promise.withResolvers<number | null>();
     child.once("close", resolve);
     const outputs = [child.stdout, child.stderr].map((output) => (output === null ? "" : text(output)));
-    const printed = (await Promise.all(outputs)).join("");
+    const [stdout = "", stderr = ""] = await Promise.all(outputs);
     signal.removeEventListener("abort", kill);
-    return { exitCode: await exitCode, printed };
+    return { exitCode: await exitCode, stdout, printed: stdout + stderr };
   };
 }
