@@ -11,9 +11,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readRuleGroups } from "./alert-rules.ts";
 import { postOnce } from "./post-event.ts";
 import { type Prometheus, startPrometheus } from "./prometheus.ts";
+import { printedByOps } from "./run-ops.ts";
 import { type RunningApp, useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-dashboard-tests-01234567";
+const secretOnHold = "a-secret-of-the-dashboard-tests-on-hold-0";
 const weekMs = 7 * 86_400_000;
 
 interface Dashboard {
@@ -33,7 +35,7 @@ const queries = new Map(
 const rules = readRuleGroups().flatMap((group) => group.rules);
 
 describe.skipIf(findTool("prometheus") === undefined)(
-  "with a Prometheus that scrapes ingest and worker under load",
+  "with a Prometheus that scrapes ingest, worker and webhooks under load",
   () => {
     const own = useOwnServices(secret);
     let prometheus: Prometheus;
@@ -45,6 +47,7 @@ describe.skipIf(findTool("prometheus") === undefined)(
       const environment = await switchRedisTlsOn();
       writePartnersFile(environment["PARTNERS_FILE"] ?? "", [
         partner("acme", { [secret]: new Date(Date.now() + weekMs).toISOString() }),
+        partner("globe", { [secretOnHold]: null }, { held: true }),
       ]);
       const [ingest, worker] = await Promise.all([
         own.start("ingest", { environment }),
@@ -52,16 +55,17 @@ describe.skipIf(findTool("prometheus") === undefined)(
       ]);
       await refuseToApply();
       const lookup = await own.start("lookup", { environment });
+      const webhooks = await startPosting(`${lookup.url}/no-such-path`);
       sending = keepSending(ingest);
       await fetch(`${lookup.url}/booking-event/receipt/${secret}/00000000-0000-7000-8000-000000000000`);
       prometheus = await startPrometheus({
         dir: join(own.folder, "prometheus"),
-        jobs: { ingest: [ingest.adminPort], worker: [worker.adminPort] },
+        jobs: { ingest: [ingest.adminPort], worker: [worker.adminPort], webhooks: [webhooks.adminPort] },
         interval: "500ms",
         groups: readRuleGroups(),
         backfill: aWeekAgo("namespace_partner:ingest_requests:rate5m", { partner: "acme" }),
       });
-      apps = [ingest, worker, lookup];
+      apps = [ingest, worker, lookup, webhooks];
     });
 
     afterAll(() => prometheus?.stop());
@@ -116,7 +120,14 @@ describe.skipIf(findTool("prometheus") === undefined)(
         add constraint wrong check (reference not like 'WRONG%')`);
     }
 
-    /** Sends what shows in each panel: accepted and refused events, a dead letter, a warning, an unknown secret. */
+    /** To a subscriber that refuses everything. */
+    async function startPosting(url: string): Promise<RunningApp> {
+      const environment = { ...own.environment, WEBHOOKS_ALLOW_PRIVATE: "true" };
+      await printedByOps(["subscriptions", "add", "hook", "--url", url], environment);
+      return own.start("webhooks", { environment });
+    }
+
+    /** Sends what shows in each panel: accepted and refused events, a dead letter, a warning, an unknown secret, a hold. */
     async function keepSending(ingest: RunningApp): Promise<void> {
       const send = async (fields: object, headers = {}, by = secret) => {
         const response = await postOnce(ingest, { secret: by, kind: "update", fields, headers });
@@ -133,6 +144,7 @@ describe.skipIf(findTool("prometheus") === undefined)(
         await send({ consumerTripPartnerExternalReference: `WRONG-${number}` });
         await send({ consumerPhone: null });
         await send({}, {}, "a-secret-of-nobody");
+        await send({}, {}, secretOnHold);
         await sleep(100, undefined, { signal: stopping.signal }).catch(() => {});
       }
     }
