@@ -13,6 +13,8 @@ const relative = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "
 
 export function Time({ at, now, none = "never" }: { at: Date | null; now: Date; none?: string }): VNode {
   if (at === null) return <span class="faint">{none}</span>;
+  // The partners file has such times if somebody has edited it.
+  if (Number.isNaN(at.getTime())) return <span class="faint">not a time</span>;
   return (
     <time dateTime={at.toISOString()} title={at.toISOString()} class="time">
       <span>{describeDistance(at, now)}</span> <span class="exact">{formatExact(at, now)}</span>
@@ -37,6 +39,9 @@ function formatExact(at: Date, now: Date): string {
 export function formatClock(at: Date, hasSeconds = false): string {
   return at.toISOString().slice(11, hasSeconds ? 19 : 16);
 }
+
+/** 11-26 13:05, in UTC. */
+export const formatDayAndClock = (at: Date): string => `${at.toISOString().slice(5, 10)} ${formatClock(at)}`;
 
 export function Day({ text }: { text: string }): VNode {
   return <time dateTime={text}>{text}</time>;

@@ -30,6 +30,8 @@ export function createApp({ context, logins, cookies, registry, logger }: AppOpt
   addRoutes(pages, context);
 
   const app = new Koa();
+  // What happens after the boundary: a visitor who has gone before all was sent.
+  app.on("error", (error: unknown) => logger.debug({ err: error }, "an answer could not be sent"));
   app.use(observeRequests(logger, registry));
   app.use(setSecurityHeaders);
   app.use(errorBoundary(logger));

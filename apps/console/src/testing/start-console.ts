@@ -2,10 +2,14 @@ import type { AddressInfo } from "node:net";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterAll, beforeAll } from "vitest";
 import { createConsole, readSettings } from "../create-console.ts";
+import type { Visitor } from "../login/roles.ts";
+import { seal } from "../login/seal.ts";
 import { createConsoleServer } from "../server/create-console-server.ts";
 
 /** Of every console in tests. */
 export const password = "a-password-of-the-console-tests";
+
+const sessionKey = "a-key-for-the-logins-of-the-console-tests";
 
 /** The page's answer, without following a redirect. */
 export interface Page {
@@ -32,6 +36,8 @@ export interface TestConsole {
   visit(): Browser;
   /** One who has logged in by the password, so in all roles. */
   logIn(name?: string): Promise<Browser>;
+  /** One who has logged in some other way, with these roles. */
+  visitAs(visitor: Visitor): Browser;
 }
 
 /**
@@ -44,7 +50,7 @@ export function useConsole(environment: () => Record<string, string>): TestConso
   let url = "";
   let stop = async () => {};
   beforeAll(async () => {
-    const given = { CONSOLE_PASSWORD: password, ...environment() };
+    const given = { CONSOLE_PASSWORD: password, CONSOLE_SESSION_KEY: sessionKey, ...environment() };
     const logger = createLogger({ name: "console", level: "silent" });
     const registry = createMetrics("console");
     const settings = readSettings(given);
@@ -66,6 +72,10 @@ export function useConsole(environment: () => Record<string, string>): TestConso
       return url;
     },
     visit,
+    visitAs(visitor) {
+      const session = { ...visitor, endsAtMs: Date.now() + 60_000 };
+      return createBrowser(() => url, { console: seal(Buffer.from(sessionKey), "console", session) });
+    },
     async logIn(name = "Ada") {
       const browser = visit();
       const { status } = await browser.post("/login", { name, password });
@@ -75,8 +85,8 @@ export function useConsole(environment: () => Record<string, string>): TestConso
   };
 }
 
-function createBrowser(url: () => string): Browser {
-  const cookies = new Map<string, string>();
+function createBrowser(url: () => string, kept: Record<string, string> = {}): Browser {
+  const cookies = new Map(Object.entries(kept));
   function withCookies(headers: HeadersInit | undefined): Record<string, string> {
     const cookie = [...cookies].map((pair) => pair.join("=")).join("; ");
     return { ...(headers as Record<string, string>), ...(cookie === "" ? {} : { cookie }) };

@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { partner } from "@booking-events/harness/partners";
+import { writePartnersFile } from "@booking-events/harness/partners-file";
+import { useTestDatabase } from "@booking-events/harness/test-database";
+import { openRecords } from "@booking-events/queue";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import { useConsole } from "../testing/start-console.ts";
+import { textOf } from "../testing/text-of.ts";
+
+const { pool, url } = useTestDatabase();
+const folder = mkdtempSync(join(tmpdir(), "console-partners-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const file = join(folder, "partners.json");
+const prefix = uniquePrefix();
+const desk = useConsole(() => ({
+  ...{ DATABASE_URL: url, REDIS_URL: redisUrl(), QUEUE_PREFIX: prefix, PARTNERS_FILE: file },
+}));
+
+const hostile = "<b>Acme</b>\u202e";
+
+beforeEach(async () => {
+  await pool.query("truncate operator_actions");
+  writePartnersFile(file, [
+    partner("acme", { "secret-1": null, "secret-2": "2026-01-02T00:00:00Z" }, { name: hostile }),
+    partner("empty", {}),
+  ]);
+});
+
+const actions = async () =>
+  (await pool.query("select operator, command, arguments, outcome from operator_actions")).rows;
+
+test("the list says who may send", async () => {
+  const { html } = await (await desk.logIn()).get("/partners");
+  expect(textOf(html)).toContain("2 in the partners file");
+  expect(html).toContain('<a href="/partners/acme">acme</a>');
+  expect(html).not.toContain("<b>Acme");
+  expect(textOf(html)).toContain("<b>Acme</b>⟨U+202E⟩");
+  expect(textOf(html)).toMatch(/empty no valid secret 0 0/);
+});
+
+test("a partner's page shows its refusals with reasons, and its secrets without anything of them", async () => {
+  const records = openRecords({ redisServers: redisUrl(), prefix, connectionName: "test", onError: () => {} });
+  const refusal = {
+    ...{ requestId: "0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e", at: new Date(), partner: "acme", secretId: "s1" },
+    ...{ kind: "create", status: 422, code: "invalid-data", ip: "192.0.2.1" },
+  };
+  await waitFor(() =>
+    records
+      .writeRefusals([
+        { ...refusal, violations: ["consumerPhone:null"] },
+        { ...refusal, violations: ["consumerPhone:null", "agentEmail:malformed"] },
+      ])
+      .then(() => true),
+  );
+  records.close();
+  const { status, html } = await (await desk.logIn()).get("/partners/acme");
+  expect(status).toBe(200);
+  const text = textOf(html);
+  expect(text).toContain("invalid-data 2 consumerPhone:null (2), agentEmail:malformed (1)");
+  expect(text).toMatch(/s1 valid .* never .* s2 expired/);
+  expect(html).not.toMatch(/[0-9a-f]{64}/);
+});
+
+test("whoever operates holds a partner, and releases it, and both are recorded", async () => {
+  const browser = await desk.logIn("Ada");
+  expect((await browser.get("/partners/acme")).html).toContain('action="/partners/acme/hold"');
+  const held = await browser.submit("/partners/acme/hold");
+  expect(textOf(held.html)).toContain("acme is on hold: its events get 503, and its sender keeps them.");
+  expect(held.html).toContain('action="/partners/acme/release"');
+  expect(textOf((await browser.get("/partners/acme")).html)).not.toContain("its sender keeps them.");
+  expect(textOf((await browser.get("/")).html)).toContain("Partner acme is on hold");
+  expect(textOf((await browser.submit("/partners/acme/release")).html)).toContain("acme is released");
+  expect(await actions()).toEqual([
+    { operator: "Ada", command: "partners hold", arguments: { partner: "acme" }, outcome: "done" },
+    { operator: "Ada", command: "partners release", arguments: { partner: "acme" }, outcome: "done" },
+  ]);
+});
+
+test("a viewer sees no form, and cannot post one", async () => {
+  const browser = desk.visitAs({ name: "Eve", roles: ["viewer"] });
+  expect((await browser.get("/partners/acme")).html).not.toContain("/hold");
+  expect(await browser.post("/partners/acme/hold")).toMatchObject({
+    status: 403,
+    html: expect.stringContaining("Only who has the role operator may do this. You have: viewer."),
+  });
+  expect(await actions()).toEqual([]);
+});
+
+test("a partner that does not exist has no page, and cannot be held", async () => {
+  const browser = await desk.logIn();
+  expect((await browser.get("/partners/nobody")).status).toBe(404);
+  expect((await browser.post("/partners/nobody/hold")).status).toBe(303);
+  expect(await actions()).toMatchObject([{ command: "partners hold", outcome: "refused" }]);
+});
