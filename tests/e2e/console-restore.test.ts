@@ -1,0 +1,106 @@
+import { textOf } from "@booking-events/console/testing/text-of";
+import { waitFor } from "@booking-events/harness";
+import { expect, test } from "vitest";
+import { tripEvent, useStory } from "./console-story.ts";
+
+const own = useStory();
+/** Between the first and the second event of each booking. */
+const at = "2026-11-20T00:00:50Z";
+
+async function insertBookings(count: number): Promise<void> {
+  const references = Array.from({ length: count }, (_, index) => `T-${index}`);
+  const events = (note: string, from: number, more: object) =>
+    references.map((reference, index) => tripEvent(from + index, { note }, { reference, ...more }));
+  await own.apply(...events("right", 1, { kind: "create" }), ...events("wrong", 100, { secretId: "s2" }));
+}
+
+async function readNotes(): Promise<Record<string, string>> {
+  const { rows } = await own.query("select reference, state, payload ->> 'note' as note from bookings");
+  return Object.fromEntries(rows.map(({ reference, state, note }) => [reference, `${state} ${note}`]));
+}
+
+test("a preview changes nothing, and says what would change", async () => {
+  await insertBookings(3);
+  await own.apply(tripEvent(200, { note: "new" }, { kind: "create", reference: "NEW" }));
+  const ada = await own.desk.logIn();
+  const before = await readNotes();
+  const { html } = await ada.submit("/restore/preview", { partner: "acme", at });
+  const text = textOf(html);
+  expect(text).toContain("Nothing has been changed yet.");
+  expect(text).toMatch(
+    /Put back 3 bookings Deleted 0 bookings Left as they are 1: it has come since Fields note \(3\)/,
+  );
+  expect(text).toMatch(/T-0 put back note/);
+  expect(text).toContain("Restore 3 bookings");
+  expect(await readNotes()).toEqual(before);
+
+  const deleting = textOf((await ada.submit("/restore/preview", { partner: "acme", at, "delete-new": "yes" })).html);
+  expect(deleting).toMatch(/Put back 3 bookings Deleted 1 booking /);
+  const bySecret = textOf((await ada.submit("/restore/preview", { partner: "acme", at, secret: "s9" })).html);
+  expect(bySecret).toContain("No booking is other than it was.");
+  const named = textOf(
+    (await ada.submit("/restore/preview", { partner: "acme", at, references: "T-1\r\nT-9\r\n" })).html,
+  );
+  expect(named).toMatch(/Put back 1 booking .*1: the partner has no such booking/);
+});
+
+test("what is no time, no partner or no preview is refused", async () => {
+  const ada = await own.desk.logIn();
+  expect((await ada.post("/restore/preview", { partner: "acme", at: "soon" })).status).toBe(400);
+  expect((await ada.post("/restore/preview", { partner: "acme", at: "2999-01-01" })).status).toBe(400);
+  expect((await ada.post("/restore/preview", { at })).status).toBe(400);
+  const unknown = textOf((await ada.submit("/restore/preview", { partner: "nobody", at })).html);
+  expect(unknown).toContain("Partner nobody has no bookings.");
+  const { html } = await ada.submit("/restore", { preview: "made-up" });
+  expect(textOf(html)).toContain("The preview is not known any more.");
+});
+
+test("a restore that finds no room can be cancelled, and nothing is lost", async () => {
+  await insertBookings(3);
+  // More than an operator's events wait behind.
+  await own.enqueue(
+    ...Array.from({ length: 120 }, (_, index) => tripEvent(300 + index, {}, { reference: `Q-${index}` })),
+  );
+  const ada = await own.desk.logIn();
+  const preview = await ada.post("/restore/preview", { partner: "acme", at });
+  const id = preview.location?.split("/").at(-1) ?? "";
+  const { location } = await ada.post("/restore", { preview: id });
+  await waitFor(async () => expect(textOf((await ada.get(location ?? "")).html)).toContain("Waits for room"));
+  expect((await ada.get("/tasks")).html).toContain(location ?? "nothing");
+  await ada.post(`${location}/cancel`);
+  await waitFor(async () => expect(textOf((await ada.get(location ?? "")).html)).toContain("It was cancelled."));
+  const { rows } = await own.query("select outcome, problem, did from operator_actions");
+  expect(rows).toEqual([
+    { outcome: "failed", problem: expect.stringContaining("It was cancelled."), did: { queued: 0 } },
+  ]);
+  expect(Object.values(await readNotes())).toEqual(Array(3).fill("active wrong"));
+});
+
+/** The last test of the file: from here on, a worker runs. */
+test("a restore does what its preview has shown, except where a booking has changed since", async () => {
+  await insertBookings(3);
+  const ada = await own.desk.logIn();
+  const preview = await ada.post("/restore/preview", { partner: "acme", at, secret: "s2" });
+  const now = Date.now();
+  await own.apply(
+    tripEvent(0, { note: "newest" }, { reference: "T-2", sequence: (now + 50) * 1_000, eventId: idAt(now) }),
+  );
+  await own.startWorker();
+  await own.untilApplied();
+  const { location } = await ada.post("/restore", { preview: preview.location?.split("/").at(-1) ?? "" });
+  await waitFor(async () => {
+    const text = textOf((await ada.get(location ?? "")).html);
+    expect(text).toMatch(/done begun/);
+    expect(text).toMatch(/2 applied/);
+    expect(text).toMatch(/it was changed after the preview; the newer event wins/);
+  });
+  expect(await readNotes()).toMatchObject({ "T-0": "active right", "T-1": "active right", "T-2": "active newest" });
+  const booking = textOf((await ada.get("/bookings/acme/T-0")).html);
+  expect(booking).toContain("An operator restored the booking.");
+  expect(booking).toContain("Recomputed from 3 events");
+});
+
+function idAt(ms: number): string {
+  const time = ms.toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`;
+}

@@ -1,0 +1,95 @@
+import { fileURLToPath } from "node:url";
+import { seal } from "@booking-events/console/login/seal";
+import { type Page, useConsole } from "@booking-events/console/testing/start-console";
+import { waitFor } from "@booking-events/harness";
+import { runOps } from "@booking-events/ops/testing/run-ops";
+import { createProducer, type Producer } from "@booking-events/queue";
+import type { EventEnvelope } from "@booking-events/schema";
+import { type DeadLetterToWrite, writeDeadLetter } from "@booking-events/store";
+import { applyEvents } from "@booking-events/worker/apply/apply-events";
+import { afterAll, beforeAll, beforeEach, expect } from "vitest";
+import { shareSurroundings } from "./surroundings.ts";
+
+const worker = fileURLToPath(new URL("../../apps/worker/src/main.ts", import.meta.url));
+const sessionKey = "a-session-key-of-the-console-tests-0123456789";
+
+/** A console with a database and a queue of its own, into which a test puts events. */
+export function useStory() {
+  const own = shareSurroundings("a-secret-of-the-console-tests-0123456789");
+  // An operator's events wait behind a hundred others.
+  const desk = useConsole(() => ({ ...own.environment, CONSOLE_SESSION_KEY: sessionKey, MAX_BACKLOG: "1000" }));
+  let producer: Producer;
+  beforeAll(() => {
+    const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
+    producer = createProducer({ redisServers, prefix, onError: () => {} });
+  });
+  beforeEach(() => own.pool.query("truncate operator_actions, feed_readers cascade"));
+  afterAll(() => producer?.close());
+  return {
+    desk,
+    query: (sql: string) => own.pool.query(sql),
+    apply: (...events: EventEnvelope[]) => applyEvents(own.pool, events, { duplicateWindowMs: 72 * 3_600_000 }),
+    async enqueue(...events: EventEnvelope[]) {
+      await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+      await producer.enqueueNumbered(events);
+    },
+    startWorker: () => own.start("worker", { entry: worker }),
+    untilApplied: () => waitFor(async () => expect((await producer.measureLoad()).backlog).toBe(0)),
+    insertLetter: (event: EventEnvelope, more: Partial<DeadLetterToWrite> = {}) =>
+      writeDeadLetter(own.pool, {
+        eventId: event.eventId,
+        partner: event.partner,
+        kind: event.kind,
+        referenceKind: "trip",
+        reference: String(event.payload.consumerTripPartnerExternalReference),
+        sequence: event.sequence,
+        errorCode: "22003",
+        error: "It is too large.",
+        attempts: 1,
+        envelope: Buffer.from(JSON.stringify(event)),
+        ...more,
+      }),
+    async ops(...args: string[]) {
+      const { exitCode, stderr } = await runOps(args, { environment: own.environment });
+      expect([exitCode, stderr]).toEqual([0, expect.anything()]);
+    },
+    /** The page as somebody with this role alone gets it. */
+    async askAs(role: "viewer" | "operator" | "privacy", path: string, form?: Record<string, string>): Promise<Page> {
+      const session = { name: "Eve", roles: [role], endsAtMs: Date.now() + 60_000 };
+      const headers = { cookie: `console=${seal(Buffer.from(sessionKey), "console", session)}` };
+      const browser = desk.visit();
+      if (form === undefined) return browser.get(path, headers);
+      return browser.post(path, form, { ...headers, "Sec-Fetch-Site": "same-origin" });
+    },
+  };
+}
+
+const startMs = Date.UTC(2026, 10, 20);
+
+/** Of the event with this number. It begins with the time of receipt, as ingest's do. */
+export function idOf(number: number): string {
+  const time = (startMs + number * 1_000).toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${String(number).padStart(12, "0")}`;
+}
+
+/** An event of a trip. The numbers are the order of receipt, and a second lies between two of them. */
+export function tripEvent(
+  number: number,
+  payload: Record<string, unknown>,
+  more: Partial<EventEnvelope> & { reference?: string } = {},
+): EventEnvelope {
+  const { reference = "TRIP-1", ...rest } = more;
+  const receivedAtMs = startMs + number * 1_000;
+  return {
+    version: 1,
+    eventId: idOf(number),
+    kind: "update",
+    partner: "acme",
+    sequence: receivedAtMs * 1_000,
+    receivedAt: new Date(receivedAtMs).toISOString(),
+    idempotencyKey: null,
+    secretId: "s1",
+    payload: { consumerTripPartnerExternalReference: reference, ...payload },
+    ...rest,
+  };
+}
