@@ -94,7 +94,8 @@ const httpWithoutFetch: Plugin = {
 /** Modules find files by where they are themselves. */
 function keepPlaces(code: string, id: string): string | undefined {
   const path = id.split("?")[0] ?? "";
-  if (!path.startsWith("/") || !/import\.meta|__dirname|__filename/.test(code)) return undefined;
+  // This file itself is bundled, too, so no name that is replaced may stand here.
+  if (!path.startsWith("/") || !/import\.meta|__(?:dir|file)name/.test(code)) return undefined;
   const url = JSON.stringify(pathToFileURL(path).href);
   const resolving = `process.getBuiltinModule("node:module").createRequire(${url}).resolve`;
   const places = code
