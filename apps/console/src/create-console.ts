@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { openContext } from "@booking-events/operations";
 import {
   adminPort,
@@ -6,14 +5,10 @@ import {
   parseEnvironment,
   type Registry,
   redisVariables,
-  StartError,
   servicePort,
   variables,
 } from "@booking-events/runtime";
-import { SealedCookies } from "./login/cookies.ts";
-import { TryLimit } from "./login/limit-tries.ts";
-import type { Logins } from "./login/login-routes.tsx";
-import { Sessions } from "./login/session.ts";
+import { createLogins, loginVariables } from "./login/create-logins.ts";
 import { createApp } from "./server/app.ts";
 import { Tasks } from "./tasks/tasks.ts";
 
@@ -30,8 +25,7 @@ const entries = {
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
   QUEUE_SHARDS: variables.QUEUE_SHARDS,
   PARTNERS_FILE: variables.PARTNERS_FILE,
-  CONSOLE_PASSWORD: variables.CONSOLE_PASSWORD,
-  CONSOLE_SESSION_KEY: variables.CONSOLE_SESSION_KEY,
+  ...loginVariables,
   RUNBOOK_URL: variables.RUNBOOK_URL,
   LOG_LEVEL: variables.LOG_LEVEL,
   SHUTDOWN_DELAY_MS: variables.SHUTDOWN_DELAY_MS,
@@ -59,8 +53,7 @@ export function createConsole(
   { logger, registry, stopping }: { logger: Logger; registry: Registry; stopping: AbortSignal },
 ) {
   const now = () => new Date();
-  const cookies = new SealedCookies(toSessionKey(settings));
-  const logins = createLogins(settings, cookies, now);
+  const logins = createLogins(settings, now);
   const { close, ...operations } = openContext(
     { environment, now, notify: () => {} },
     { maxConnections: maxDatabaseConnections },
@@ -68,20 +61,10 @@ export function createConsole(
   const tasks = new Tasks({ logger, stopping });
   const context = { operations, runbookUrl: settings.RUNBOOK_URL, stopping, tasks, logger };
   return {
-    app: createApp({ context, logins, cookies, registry, logger }),
+    app: createApp({ context, logins, ownUrl: settings.CONSOLE_URL, registry, logger }),
     async close() {
       await tasks.untilEnded();
       await close();
     },
   };
-}
-
-function createLogins({ CONSOLE_PASSWORD: password }: Settings, cookies: SealedCookies, now: () => Date): Logins {
-  if (password === undefined) throw new StartError("The console needs a login: set CONSOLE_PASSWORD.");
-  return { sessions: new Sessions(cookies, now), tries: new TryLimit(now), password };
-}
-
-/** With a key of its own, a process knows no login of another one, or of before its start. */
-function toSessionKey({ CONSOLE_SESSION_KEY: key }: Settings): Buffer {
-  return key === undefined ? randomBytes(32) : Buffer.from(key);
 }

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import * as v from "valibot";
 import { findRedisFaults, isAddressList, parseAddressList } from "./redis-servers.ts";
 import { readSecretFiles } from "./secret-files.ts";
@@ -12,6 +13,35 @@ const wholeNumber = (minimum: number, maximum: number) =>
     v.minValue(minimum, `must be at least ${minimum}`),
     v.maxValue(maximum, `must be at most ${maximum}`),
   );
+
+/** Over http, whoever listens would log in too. */
+const ownUrl = v.pipe(
+  v.string(),
+  v.check(
+    (value) =>
+      URL.canParse(value) && /^https:|^http:\/\/(localhost|127(\.\d+){3}|\[::1\])[:/]/.test(new URL(value).href),
+    "must be a URL that starts with https://, or with http:// and localhost",
+  ),
+);
+const addressRange = (text: string) => {
+  const [address = "", bits, ...others] = text.split("/");
+  const family = isIP(address);
+  return family !== 0 && others.length === 0 && (bits === undefined || isWholeUpTo(bits, family === 6 ? 128 : 32));
+};
+const isWholeUpTo = (text: string, most: number) => /^\d{1,3}$/.test(text) && Number(text) <= most;
+const list = v.pipe(
+  v.string(),
+  v.transform((text) =>
+    text
+      .split(",")
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== ""),
+  ),
+);
+const headerName = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z][A-Za-z0-9-]*$/, "must be the name of a header, such as X-Forwarded-Email"),
+);
 
 /** The variables whose passwords may stand in variables of their own, where they need no encoding. */
 const passwordVariables = {
@@ -174,6 +204,27 @@ export const variables = {
   CONSOLE_SESSION_KEY: v.optional(
     v.pipe(v.string(), v.minLength(32, "must have at least 32 characters, picked at random")),
   ),
+  CONSOLE_URL: v.optional(
+    v.pipe(
+      ownUrl,
+      v.check((value) => new URL(value).pathname === "/", "must be the address alone, without a path"),
+    ),
+  ),
+  CONSOLE_OIDC_ISSUER: v.optional(ownUrl),
+  CONSOLE_OIDC_CLIENT_ID: v.optional(v.string()),
+  CONSOLE_OIDC_CLIENT_SECRET: v.optional(v.string()),
+  CONSOLE_IDENTITY_HEADER: v.optional(headerName),
+  CONSOLE_GROUPS_HEADER: v.optional(headerName),
+  CONSOLE_TRUSTED_PROXIES: v.optional(
+    v.pipe(
+      list,
+      v.check((ranges) => ranges.every(addressRange), "must be addresses, such as 10.0.3.7,10.0.4.0/24"),
+    ),
+    "",
+  ),
+  CONSOLE_VIEWERS: v.optional(list, ""),
+  CONSOLE_OPERATORS: v.optional(list, ""),
+  CONSOLE_PRIVACY: v.optional(list, ""),
   /** Of docs/runbook.md, as a person reads it. */
   RUNBOOK_URL: v.optional(httpUrl),
   LOG_LEVEL: v.optional(

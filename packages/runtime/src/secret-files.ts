@@ -16,6 +16,7 @@ const secretVariables = [
   "DIGEST_KEY",
   "CONSOLE_PASSWORD",
   "CONSOLE_SESSION_KEY",
+  "CONSOLE_OIDC_CLIENT_SECRET",
 ];
 
 /**

@@ -4,23 +4,16 @@ import type { Context } from "koa";
 import { readForm } from "../server/read-form.ts";
 import { Refusal } from "../server/refusal.ts";
 import { sendPage } from "../server/send-page.tsx";
-import type { TryLimit } from "./limit-tries.ts";
+import type { Logins } from "./create-logins.ts";
 import { toLocalPath } from "./local-path.ts";
 import { LoginPage } from "./login-page.tsx";
+import { readName } from "./read-name.ts";
 import { roles } from "./roles.ts";
-import type { Sessions } from "./session.ts";
-
-export interface Logins {
-  sessions: Sessions;
-  tries: TryLimit;
-  /** Whoever knows it may do everything. Undefined: there is no login by password. */
-  password: string | undefined;
-}
 
 /** Logging in and out, which needs no login. */
 export function addLoginRoutes(router: Router, logins: Logins): void {
   router.get("/login", (ctx) => {
-    sendPage(ctx, <LoginPage next={toLocalPath(ctx.URL.searchParams.get("next"))} />);
+    sendPage(ctx, <LoginPage next={toLocalPath(ctx.URL.searchParams.get("next"))} ways={waysOf(logins)} />);
   });
   router.post("/login", (ctx) => logIn(ctx, logins));
   router.post("/logout", (ctx) => {
@@ -30,17 +23,22 @@ export function addLoginRoutes(router: Router, logins: Logins): void {
   });
 }
 
-async function logIn(ctx: Context, { sessions, tries, password }: Logins): Promise<void> {
+function waysOf({ password, openId }: Logins) {
+  return { password: password !== undefined, openId: openId !== undefined };
+}
+
+async function logIn(ctx: Context, logins: Logins): Promise<void> {
+  const { sessions, tries, password } = logins;
   if (password === undefined) throw new Refusal(404, "No such page", "There is no login by password.");
   const form = await readForm(ctx);
   const next = toLocalPath(form.get("next"));
   const refuse = (status: number, problem: string) => {
-    sendPage(ctx, <LoginPage next={next} problem={problem} />);
+    sendPage(ctx, <LoginPage next={next} ways={waysOf(logins)} problem={problem} />);
     ctx.status = status;
   };
   if (!tries.mayTry(ctx.ip)) return refuse(429, "Too many wrong passwords. Try again in a minute.");
-  const name = (form.get("name") ?? "").trim().slice(0, 100);
-  if (name === "") return refuse(422, "Enter your name.");
+  const name = readName(form.get("name")?.trim());
+  if (name === undefined) return refuse(422, "Enter your name: up to 200 characters that can be seen.");
   if (!isSame(form.get("password") ?? "", password)) {
     tries.countWrong(ctx.ip);
     return refuse(403, "The password is wrong.");

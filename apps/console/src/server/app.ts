@@ -3,13 +3,17 @@ import Router from "@koa/router";
 import Koa, { type Context, type Next } from "koa";
 import type { ConsoleContext } from "../context.ts";
 import type { SealedCookies } from "../login/cookies.ts";
-import { addLoginRoutes, type Logins } from "../login/login-routes.tsx";
+import type { Logins } from "../login/create-logins.ts";
+import { findVisitor } from "../login/find-visitor.ts";
+import { addLoginRoutes } from "../login/login-routes.tsx";
+import { addOpenIdRoutes } from "../login/open-id-routes.tsx";
 import type { Notice } from "../page/view.ts";
 import { addRoutes } from "../routes.ts";
 import { errorBoundary } from "./error-boundary.tsx";
 import { observeRequests } from "./observe-requests.ts";
 import type { PageState } from "./page-routes.ts";
 import { Refusal } from "./refusal.ts";
+import { requireOwnHost } from "./require-own-host.ts";
 import { requireSameOrigin } from "./require-same-origin.ts";
 import { setSecurityHeaders } from "./security-headers.ts";
 import { serveAssets } from "./serve-assets.ts";
@@ -17,15 +21,17 @@ import { serveAssets } from "./serve-assets.ts";
 export interface AppOptions {
   context: ConsoleContext;
   logins: Logins;
-  cookies: SealedCookies;
+  /** See {@link requireOwnHost}. */
+  ownUrl: string | undefined;
   registry: Registry;
   logger: Logger;
 }
 
 /** A request's way, from top to bottom. */
-export function createApp({ context, logins, cookies, registry, logger }: AppOptions): Koa {
+export function createApp({ context, logins, ownUrl, registry, logger }: AppOptions): Koa {
   const open = new Router({ sensitive: true, strict: true });
   addLoginRoutes(open, logins);
+  addOpenIdRoutes(open, logins, logger);
   const pages = new Router<PageState>({ sensitive: true, strict: true });
   addRoutes(pages, context);
 
@@ -35,23 +41,26 @@ export function createApp({ context, logins, cookies, registry, logger }: AppOpt
   app.use(observeRequests(logger, registry));
   app.use(setSecurityHeaders);
   app.use(errorBoundary(logger));
+  app.use(requireOwnHost(ownUrl));
   app.use(serveAssets);
   app.use(requireSameOrigin);
   app.use(open.routes());
   app.use(requireLogin(logins));
-  app.use(passNotices(cookies));
+  app.use(passNotices(logins.cookies));
   app.use(pages.routes());
   return app;
 }
 
-function requireLogin({ sessions }: Logins) {
+function requireLogin(logins: Logins) {
   return async (ctx: Context, next: Next): Promise<void> => {
-    const visitor = sessions.read(ctx);
+    const visitor = findVisitor(ctx, logins);
     if (visitor === undefined) {
       if (ctx.method !== "GET") throw new Refusal(401, "Not logged in", "Your login has ended. Log in, and try again.");
-      ctx.redirect(ctx.path === "/" ? "/login" : `/login?next=${encodeURIComponent(ctx.url)}`);
+      ctx.redirect(ctx.url === "/" ? "/login" : `/login?next=${encodeURIComponent(ctx.url)}`);
       return;
     }
+    if (visitor.roles.length === 0)
+      throw new Refusal(403, "No role", "You are known, and have no role here. Ask who runs this.");
     ctx.state["visitor"] = visitor;
     await next();
   };

@@ -1,7 +1,9 @@
+import { randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterAll, beforeAll } from "vitest";
 import { createConsole, readSettings } from "../create-console.ts";
+import { toKey } from "../login/create-logins.ts";
 import type { Visitor } from "../login/roles.ts";
 import { seal } from "../login/seal.ts";
 import { createConsoleServer } from "../server/create-console-server.ts";
@@ -43,20 +45,27 @@ export interface TestConsole {
 /**
  * Starts the console in this process for the tests of the file. It needs real services: see `useTestDatabase`.
  *
- * @param environment called before the first test
+ * @param environment called before the first test. Unless it has another login, there is one by {@link password}
+ * @param options.port called then, too. Without it, any free one will do
  */
-export function useConsole(environment: () => Record<string, string>): TestConsole {
+export function useConsole(
+  environment: () => Record<string, string>,
+  { port = () => 0 }: { port?: () => number } = {},
+): TestConsole {
   const stopping = new AbortController();
   let url = "";
+  let key: Buffer;
   let stop = async () => {};
   beforeAll(async () => {
-    const given = { CONSOLE_PASSWORD: password, CONSOLE_SESSION_KEY: sessionKey, ...environment() };
+    const wanted = { CONSOLE_SESSION_KEY: sessionKey, ...environment() };
+    const given = "CONSOLE_OIDC_ISSUER" in wanted ? wanted : { CONSOLE_PASSWORD: password, ...wanted };
     const logger = createLogger({ name: "console", level: "silent" });
     const registry = createMetrics("console");
     const settings = readSettings(given);
+    key = toKey(settings);
     const { app, close } = createConsole(settings, given, { logger, registry, stopping: stopping.signal });
     const server = createConsoleServer(app.callback());
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => server.listen(port(), "127.0.0.1", resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     stop = async () => {
       stopping.abort();
@@ -73,8 +82,8 @@ export function useConsole(environment: () => Record<string, string>): TestConso
     },
     visit,
     visitAs(visitor) {
-      const session = { ...visitor, endsAtMs: Date.now() + 60_000 };
-      return createBrowser(() => url, { console: seal(Buffer.from(sessionKey), "console", session) });
+      const session = { ...visitor, id: randomUUID(), endsAtMs: Date.now() + 60_000 };
+      return createBrowser(() => url, { console: seal(key, "console", session) });
     },
     async logIn(name = "Ada") {
       const browser = visit();
