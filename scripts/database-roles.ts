@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { keepPassword } from "./keep-password.ts";
 
-const processes = ["worker", "lookup", "webhooks", "ops"] as const;
+const processes = ["worker", "lookup", "webhooks", "console", "ops"] as const;
 
 /** How each process connects to PostgreSQL. */
 export interface DatabaseAccess {
@@ -16,7 +16,7 @@ export interface DatabaseAccess {
 export function asGiven(url: string): DatabaseAccess {
   return {
     ownerUrl: url,
-    urls: { worker: url, lookup: url, webhooks: url, ops: url },
+    urls: { worker: url, lookup: url, webhooks: url, console: url, ops: url },
     migrate: { command: ["migrate"], environment: {} },
   };
 }

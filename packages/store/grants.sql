@@ -4,7 +4,7 @@
 do $$
 declare
   roles text := 'booking_events_worker, booking_events_lookup, booking_events_ops, booking_events_reader, '
-    'booking_events_webhooks';
+    'booking_events_webhooks, booking_events_console';
 begin
   execute format('revoke all on all tables in schema %I from %s', current_schema(), roles);
   execute format('revoke all on all functions in schema %I from %s', current_schema(), roles);
@@ -31,7 +31,7 @@ grant select on schema_migrations to booking_events_worker;
 grant select on feed_readers, feed_deliveries to booking_events_worker;
 grant select (name, paused_at) on subscriptions to booking_events_worker;
 -- Whether this is the database that the queue feeds.
-grant select on database_id to booking_events_worker, booking_events_lookup, booking_events_ops;
+grant select on database_id to booking_events_worker, booking_events_lookup, booking_events_ops, booking_events_console;
 
 -- Lookup answers partners' questions and writes nothing. It reads a booking's content only to compute a digest of it,
 -- and of events no content at all.
@@ -74,12 +74,32 @@ create policy operate on feed_handed to booking_events_ops using (true);
 -- Whoever may add a subscription chooses its key. Ops reads it to post a test, signed as all posts are.
 grant select, insert, update, delete on subscriptions to booking_events_ops;
 
+-- The console shows what ops shows, marks dead letters, pauses subscriptions, and lets a reader be given changes again.
+-- It erases nobody, repairs nothing, and never sees what signatures and tokens are made with.
+grant select on bookings, booking_details, booking_details_unreadable, booking_history, booking_events, booking_changes,
+  dead_letters, feed_position, feed_readers, feed_deliveries, log_retention, schema_migrations, digest_key, erasures
+  to booking_events_console;
+grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution) on dead_letters to booking_events_console;
+grant select, insert, update (ended_at, outcome, problem, did) on operator_actions to booking_events_console;
+grant update (last_id, moved_at, active_id, failing_since, breaker_opened_at, probe_at) on feed_readers
+  to booking_events_console;
+grant update, delete on feed_deliveries to booking_events_console;
+drop policy if exists operate_in_console on feed_readers;
+create policy operate_in_console on feed_readers to booking_events_console using (true);
+drop policy if exists operate_in_console on feed_deliveries;
+create policy operate_in_console on feed_deliveries to booking_events_console using (true);
+grant select (name, url, mode, payload, partners, changes, countries, arrival_from_days, arrival_to_days, from_id,
+    signature, previous_key_until, paused_at, pause_reason, paused_by, created_at, created_by, updated_at),
+  update (paused_at, pause_reason, paused_by, updated_at)
+  on subscriptions to booking_events_console;
+
 -- Whoever reads bookings and the feed, and keeps its place there. No role can move another's reader, so give each program
 -- a role of its own: create role arrivals login password '…' in role booking_events_reader; None may delete a reader, or
 -- what it has to deliver: whoever may delete rows of a table may lock all of it, and others could not go on.
 grant select on bookings, booking_details, booking_details_unreadable, booking_history, booking_events, booking_changes,
   feed_position, feed_deliveries, feed_handed to booking_events_reader, booking_events_webhooks;
-grant execute on function booking_at to booking_events_ops, booking_events_reader, booking_events_webhooks;
+grant execute on function booking_at
+  to booking_events_ops, booking_events_reader, booking_events_webhooks, booking_events_console;
 grant select, insert (name, last_id, snapshot_after), update (last_id, snapshot_after, moved_at, seen_at, active_id,
     active_until, failing_since, breaker_opened_at, probe_at)
   on feed_readers to booking_events_reader, booking_events_webhooks;

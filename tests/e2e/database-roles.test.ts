@@ -13,7 +13,7 @@ import { useOwnServices } from "./surroundings.ts";
 
 const secret = "a-secret-of-the-role-tests-0123456789";
 const own = useOwnServices(secret);
-const processes = ["worker", "lookup", "ops", "webhooks"] as const;
+const processes = ["worker", "lookup", "ops", "webhooks", "console"] as const;
 const passwordOf = (user: string, version = 1) => `${user}'s "pass"\\word ${version} ü €/#?@`;
 
 /** Grants as the administrator, with the passwords of a version. */
@@ -49,7 +49,8 @@ test("roles are created in a database that has tables, get their passwords and r
     stderr: "",
     stdout:
       "Nothing to apply: the schema is up to date.\nGranted what it needs to each of booking_events_worker, " +
-      "booking_events_lookup, booking_events_ops, booking_events_reader, booking_events_webhooks, booking_events_exporter.\n",
+      "booking_events_lookup, booking_events_ops, booking_events_reader, booking_events_webhooks, booking_events_console, " +
+      "booking_events_exporter.\n",
   });
   const readRights = async () =>
     (

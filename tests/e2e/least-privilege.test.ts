@@ -14,11 +14,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postAccepted, postEvent } from "./post-event.ts";
 import { type Ran, runOps } from "./run-ops.ts";
 import { type RunningApp, runApp, useOwnServices } from "./surroundings.ts";
+import { walkConsole } from "./walk-console.ts";
 
 const secret = "a-secret-of-the-privilege-tests-01234567";
 /** In a URL, almost every character of it would have to be encoded. */
 const password = "least/privilege#password?50%25 [@:";
-const processes = ["ingest", "worker", "lookup", "ops"] as const;
+const processes = ["ingest", "worker", "lookup", "ops", "console"] as const;
 type Process = (typeof processes)[number];
 
 const own = useOwnServices(secret);
@@ -96,7 +97,7 @@ async function createPostgresRoles(): Promise<void> {
   const statements = [...refused.stderr.matchAll(/create role \w+ login password '…'/g)].map(
     ([statement]) => statement,
   );
-  expect(statements).toHaveLength(5);
+  expect(statements).toHaveLength(6);
   await run(statements);
   expect(await ops(["migrate", "--grant"], asOwner)).toMatchObject({ exitCode: 0, stderr: "" });
 }
@@ -163,6 +164,18 @@ async function outcomeOf(eventId: string): Promise<string | undefined> {
     eventId,
   ]);
   return rows[0]?.outcome;
+}
+
+async function leaveDeadLetter(ingest: RunningApp): Promise<void> {
+  await owner.query(
+    "alter table bookings add constraint mistake check (reference <> 'DEAD' or 1 / (0 * length(reference)) = 0)",
+  );
+  await post(ingest, "create", "DEAD");
+  await waitFor(async () => {
+    const { rows } = await owner.query("select error_code from dead_letters where resolved_at is null");
+    expect(rows).toEqual([{ error_code: "22012" }]);
+  });
+  await owner.query("alter table bookings drop constraint mistake");
 }
 
 describe("over TLS and with the least privileges,", () => {
@@ -304,6 +317,25 @@ describe("over TLS and with the least privileges,", () => {
     await waitFor(async () => expect(await outcomeOf(late)).toBe("erased"));
 
     expect(await receipt(late)).toEqual({ eventId: late, status: "erased" });
+  });
+
+  test("the console shows each page, and does what each form is for", async () => {
+    await leaveDeadLetter(ingest);
+    await ops(["subscriptions", "add", "hook", "--url", "https://example.com/hook", "--signature", "ed25519"]);
+    const { url, stop, untilReady } = await runApp("console", {
+      ...environmentOf("console"),
+      CONSOLE_PASSWORD: secret,
+    });
+    await untilReady();
+    const headers = { "Sec-Fetch-Site": "same-origin" };
+    const body = new URLSearchParams({ name: "tester", password: secret });
+    const login = await fetch(`${url}/login`, { method: "POST", headers, body, redirect: "manual" });
+    const { pages, forms } = await walkConsole(url, login.headers.getSetCookie()[0]?.split(";")[0] ?? "");
+    expect(pages.length).toBeGreaterThan(0);
+    for (const { path, status, html } of [...pages, ...forms]) {
+      expect([path, status < 500, /42501|permission denied|NOPERM/.exec(html)]).toEqual([path, true, null]);
+    }
+    expect(await stop("SIGTERM")).toBe(0);
   });
 
   test("each process exports the state of the queue, and until when the certificates that it meets are valid", async () => {
@@ -481,7 +513,8 @@ describe("what a process does not need is refused", () => {
   beforeAll(async () => {
     const ca = await readFile(certificateFile);
     for (const name of processes) redisOf.set(name, new Redis(withPassword(redisUrlOf(name)), { tls: { ca } }));
-    for (const name of ["worker", "lookup", "ops", "reader"]) poolOf.set(name, openPool(`booking_events_${name}`));
+    for (const name of ["worker", "lookup", "ops", "reader", "console"])
+      poolOf.set(name, openPool(`booking_events_${name}`));
   });
 
   afterAll(async () => {
@@ -519,6 +552,10 @@ describe("what a process does not need is refused", () => {
     ["ops", ["RPOP", "{booking-events}:events:wait"]],
     ["ops", ["DEL", "another:key"]],
     ["ops", ["BGSAVE"]],
+    ["console", ["RPOP", "{booking-events}:events:wait"]],
+    ["console", ["LREM", "{booking-events}:events:wait", "0", "x"]],
+    ["console", ["DEL", job]],
+    ["console", ["BGREWRITEAOF"]],
     ["worker", ["CONFIG", "GET", "*"]],
   ])("by Redis: %s may not %j", async (name, [command = "", ...args]) => {
     await expect(redisOf.get(name)?.call(command, ...args)).rejects.toThrow(/^NOPERM/);
@@ -559,6 +596,22 @@ describe("what a process does not need is refused", () => {
     ["worker", "select * from erasures"],
     ["worker", "select signing_key from subscriptions"],
     ["lookup", "select name from subscriptions"],
+    ["console", "delete from bookings"],
+    ["console", "update bookings set state = 'deleted'"],
+    ["console", "insert into bookings (partner) values ('acme')"],
+    ["console", "update booking_events set payload = '{}'"],
+    ["console", "update booking_changes set reference = null"],
+    ["console", "update dead_letters set envelope = ''"],
+    ["console", "update digest_key set key = null"],
+    ["console", "insert into erasures (id) values (gen_random_uuid())"],
+    ["console", "delete from operator_actions"],
+    ["console", "update operator_actions set operator = 'another'"],
+    ["console", "select signing_key from subscriptions"],
+    ["console", "select token_sha256 from subscriptions"],
+    ["console", "update subscriptions set url = 'https://example.com'"],
+    ["console", "delete from subscriptions"],
+    ["console", "delete from feed_readers"],
+    ["console", "create table more (id int)"],
     ["reader", "select name from subscriptions"],
     ["reader", "select * from digest_key"],
     ["reader", "select * from dead_letters"],

@@ -32,7 +32,7 @@ export function runApp(
   });
 }
 
-type AppName = "ingest" | "worker" | "lookup" | "webhooks";
+type AppName = "ingest" | "worker" | "lookup" | "webhooks" | "console";
 
 /** What the processes of a test need: a partner, a queue and a database. */
 export interface Surroundings {

@@ -56,7 +56,7 @@ export function createConsole(
   const logins = createLogins(settings, now);
   const { close, ...operations } = openContext(
     { environment, now, notify: () => {} },
-    { maxConnections: maxDatabaseConnections },
+    { maxConnections: maxDatabaseConnections, applicationName: "booking-events-console" },
   );
   const tasks = new Tasks({ logger, stopping });
   const context = { operations, runbookUrl: settings.RUNBOOK_URL, stopping, tasks, logger };

@@ -36,7 +36,10 @@ const helpWidth = 100;
 export async function runProgram(args: string[], terminal: Terminal): Promise<0 | 1 | 2> {
   const { environment, now, stderr } = terminal;
   const notify = (sentences: string) => printLine(stderr, printable(sentences));
-  const { close, ...operations } = openContext({ environment, now, notify }, { maxConnections: 1 });
+  const { close, ...operations } = openContext(
+    { environment, now, notify },
+    { maxConnections: 1, applicationName: "booking-events-ops" },
+  );
   const exitCode = await runCommand(args, { ...terminal, ...operations });
   await close();
   return exitCode;

@@ -5,7 +5,7 @@ import { readDatabaseSettings } from "./services/database.ts";
 /** Opens a context that connects to nothing until an operation needs it. */
 export function openContext(
   given: Pick<Context, "environment" | "now" | "notify">,
-  { maxConnections }: { maxConnections: number },
+  { maxConnections, applicationName }: { maxConnections: number; applicationName: string },
 ): Context & { close: () => Promise<void> } {
   let pool: Pool | undefined;
   return {
@@ -13,7 +13,7 @@ export function openContext(
     pool() {
       pool ??= createPool({
         ...readDatabaseSettings(given.environment),
-        applicationName: "booking-events-ops",
+        applicationName,
         maxConnections,
         // If a connection breaks, the query on it fails, which is reported.
         onError: () => {},

@@ -147,6 +147,7 @@ export const variables = {
   LOOKUP_DATABASE_PASSWORD: v.optional(v.string()),
   OPS_DATABASE_PASSWORD: v.optional(v.string()),
   WEBHOOKS_DATABASE_PASSWORD: v.optional(v.string()),
+  CONSOLE_DATABASE_PASSWORD: v.optional(v.string()),
   EXPORTER_DATABASE_PASSWORD: v.optional(v.string()),
   DATABASE_STANDBYS_TO_CONFIRM: v.optional(wholeNumber(0, 100), "0"),
   /** A name that PostgreSQL neither shortens nor keeps for itself. */

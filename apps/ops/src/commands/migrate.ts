@@ -14,9 +14,9 @@ export function addMigrateCommand(program: Command, context: Context): void {
     )
     .option(
       "--grant",
-      "also create the roles of worker, lookup, ops, webhooks and readers if they are missing, set their passwords by " +
-        "WORKER_DATABASE_PASSWORD, LOOKUP_DATABASE_PASSWORD, OPS_DATABASE_PASSWORD and WEBHOOKS_DATABASE_PASSWORD, and " +
-        "grant each what it needs",
+      "also create the roles of worker, lookup, ops, webhooks, console and readers if they are missing, set their " +
+        "passwords by WORKER_DATABASE_PASSWORD, LOOKUP_DATABASE_PASSWORD, OPS_DATABASE_PASSWORD, " +
+        "WEBHOOKS_DATABASE_PASSWORD and CONSOLE_DATABASE_PASSWORD, and grant each what it needs",
     )
     .addOption(byOption())
     .action(async ({ grant = false, by }) =>

@@ -17,6 +17,7 @@ const passwords = {
   LOOKUP_DATABASE_PASSWORD: variables.LOOKUP_DATABASE_PASSWORD,
   OPS_DATABASE_PASSWORD: variables.OPS_DATABASE_PASSWORD,
   WEBHOOKS_DATABASE_PASSWORD: variables.WEBHOOKS_DATABASE_PASSWORD,
+  CONSOLE_DATABASE_PASSWORD: variables.CONSOLE_DATABASE_PASSWORD,
   EXPORTER_DATABASE_PASSWORD: variables.EXPORTER_DATABASE_PASSWORD,
 };
 
@@ -58,6 +59,7 @@ function migrateWithRoles(context: Context, database: DatabaseSettings): Promise
       lookup: given.LOOKUP_DATABASE_PASSWORD,
       ops: given.OPS_DATABASE_PASSWORD,
       webhooks: given.WEBHOOKS_DATABASE_PASSWORD,
+      console: given.CONSOLE_DATABASE_PASSWORD,
       exporter: given.EXPORTER_DATABASE_PASSWORD,
     },
   });

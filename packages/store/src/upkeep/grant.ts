@@ -7,7 +7,7 @@ import { safeMessage } from "../connect/safe-message.ts";
 
 const grantsFile = fileURLToPath(new URL("../../grants.sql", import.meta.url));
 /** Of the role of any process that needs no more than its rights, and of what else reads the database. */
-const users = ["worker", "lookup", "ops", "reader", "webhooks"] as const;
+const users = ["worker", "lookup", "ops", "reader", "webhooks", "console"] as const;
 const insufficientPrivilege = "42501";
 /** PostgreSQL's default. The password is as long and random as the operator has made it. */
 const scramIterations = 4_096;
