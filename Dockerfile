@@ -1,4 +1,4 @@
-# One build, five images: `docker build --target ingest|worker|lookup|webhooks|ops .`
+# One build, six images: `docker build --target ingest|worker|lookup|webhooks|console|ops .`
 FROM node:24.21.0-slim AS build
 WORKDIR /app
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
@@ -11,7 +11,7 @@ RUN pnpm install --frozen-lockfile --offline
 RUN pnpm exec turbo run build
 # Without them: Node is the image's own. What only debuggers and compilers read stays out. Packages of others go to a
 # folder of their own, and so into a layer of their own, which a release rarely changes.
-RUN for app in ingest worker lookup webhooks ops; do \
+RUN for app in ingest worker lookup webhooks console ops; do \
     pnpm --filter "@booking-events/$app" deploy --prod --no-optional --offline "/out/$app" || exit 1; \
     find "/out/$app" -type f \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' \) -delete; \
     mkdir -p "/packages/$app/node_modules/.pnpm"; \
@@ -51,6 +51,13 @@ COPY --from=build --chown=root:root /packages/webhooks ./
 COPY --from=build --chown=root:root /out/webhooks ./
 EXPOSE 8083 9104
 HEALTHCHECK --interval=10s --timeout=10s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9104/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/main.js"]
+
+FROM base AS console
+COPY --from=build --chown=root:root /packages/console ./
+COPY --from=build --chown=root:root /out/console ./
+EXPOSE 8082 9105
+HEALTHCHECK --interval=10s --timeout=10s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9105/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/main.js"]
 
 FROM base AS ops

@@ -96,6 +96,7 @@ test("the admin ports are open to Caddy and Prometheus, and published nowhere", 
   expect(scraped("worker")).toMatchObject({ names: beside("monitoring", "worker"), port: 9102 });
   expect(scraped("lookup")).toMatchObject({ names: beside("monitoring", "lookup"), port: 9103 });
   expect(scraped("webhooks")).toMatchObject({ names: beside("monitoring", "webhooks"), port: 9104 });
+  expect(scraped("console")).toMatchObject({ names: beside("monitoring", "console"), port: 9105 });
   expect(beside("monitoring")).toEqual(
     expect.arrayContaining([
       "ingest",
@@ -111,9 +112,9 @@ test("the admin ports are open to Caddy and Prometheus, and published nowhere", 
   );
   for (const [name, { environment, ports = [] }] of Object.entries(services)) {
     expect(environment?.["ADMIN_HOST"], name).toBe(
-      /^(ingest|worker|lookup|webhooks)/.test(name) ? "0.0.0.0" : undefined,
+      /^(ingest|worker|lookup|webhooks|console)/.test(name) ? "0.0.0.0" : undefined,
     );
-    expect(ports.join(), name).not.toMatch(/:910[1234]$/);
+    expect(ports.join(), name).not.toMatch(/:910[12345]$/);
   }
   expect(Object.keys(compose.networks).filter((name) => !compose.networks[name]?.internal)).toEqual([
     "edge",
@@ -121,7 +122,7 @@ test("the admin ports are open to Caddy and Prometheus, and published nowhere", 
     "operators",
   ]);
   expect(beside("webhooks")).toEqual(["webhooks"]);
-  expect(beside("operators")).toEqual(["prometheus", "alertmanager", "grafana"]);
+  expect(beside("operators")).toEqual(["console", "prometheus", "alertmanager", "grafana"]);
 });
 
 test("Prometheus reaches the exporters by the jobs that the rules name, and every server of Redis and sentinel by one of them", async () => {
@@ -131,7 +132,17 @@ test("Prometheus reaches the exporters by the jobs that the rules name, and ever
   const jobs = new Map<string, Record<string, { targets: string[]; files: string[]; replacement: string }[]>>(
     scrape_configs.map((job: { job_name: string }) => [job.job_name, job]),
   );
-  expect([...jobs.keys()]).toEqual(["ingest", "worker", "lookup", "webhooks", "redis", "sentinel", "postgres", "node"]);
+  expect([...jobs.keys()]).toEqual([
+    "ingest",
+    "worker",
+    "lookup",
+    "webhooks",
+    "console",
+    "redis",
+    "sentinel",
+    "postgres",
+    "node",
+  ]);
   for (const [job, address] of [
     ["postgres", "postgres-exporter:9187"],
     ["node", "node-exporter:9100"],
@@ -221,7 +232,7 @@ test("Node in the images is the one of the tests", async () => {
 test("any long random text can be the password, because it is in no URL", () => {
   const password = "a/b#c?d%zz@:$'\"";
   const containsPassword = (value: string) => /\$\{\w+_PASSWORD/.test(value);
-  for (const name of ["worker", "lookup", "webhooks", "ops", "migrate"]) {
+  for (const name of ["worker", "lookup", "webhooks", "console", "ops", "migrate"]) {
     const environment = Object.fromEntries(
       Object.entries(services[name]?.environment ?? {}).map(([key, value]) => [
         key,
@@ -232,8 +243,9 @@ test("any long random text can be the password, because it is in no URL", () => 
     expect(decodeURIComponent(new URL(DATABASE_URL).password)).toBe(password);
   }
   const values = Object.values(services).flatMap(({ environment }) => Object.values(environment ?? {}));
-  const passwords = values.filter((value) => containsPassword(String(value)));
-  expect(passwords).toHaveLength(13);
+  // An operator may leave that of the console empty.
+  const passwords = values.filter((value) => containsPassword(String(value)) && value !== "$" + "{CONSOLE_PASSWORD:-}");
+  expect(passwords).toHaveLength(15);
   for (const value of passwords) expect(value).toMatch(/^\$\{\w+_PASSWORD:\?[^}]+\}$/);
 });
 
@@ -242,11 +254,19 @@ test("each process has a database role of its own, whose password only it and th
   for (const [name, { environment = {}, depends_on }] of Object.entries(services)) {
     const own = name === "postgres-exporter" ? "exporter" : name;
     const mayKnow = /^(postgres|backup|migrate)$/.test(name)
-      ? ["POSTGRES", "WORKER_DATABASE", "LOOKUP_DATABASE", "WEBHOOKS_DATABASE", "OPS_DATABASE", "EXPORTER_DATABASE"]
+      ? [
+          "POSTGRES",
+          "WORKER_DATABASE",
+          "LOOKUP_DATABASE",
+          "WEBHOOKS_DATABASE",
+          "CONSOLE_DATABASE",
+          "OPS_DATABASE",
+          "EXPORTER_DATABASE",
+        ]
       : [`${own.toUpperCase()}_DATABASE`];
-    for (const value of Object.values(environment).filter((value) => String(value).includes("_PASSWORD")))
+    for (const value of Object.values(environment).filter((value) => String(value).includes("_PASSWORD:?")))
       expect([name, mayKnow.map(passwordOf)]).toEqual([name, expect.arrayContaining([value])]);
-    if (!["worker", "lookup", "webhooks", "ops", "exporter"].includes(own)) continue;
+    if (!["worker", "lookup", "webhooks", "console", "ops", "exporter"].includes(own)) continue;
     const user = environment["DATA_SOURCE_USER"] ?? /\/\/(\w+)@/.exec(environment["DATABASE_URL"] ?? "")?.[1];
     expect(user).toBe(`booking_events_${own}`);
     // The roles and their rights are there before.
@@ -256,7 +276,7 @@ test("each process has a database role of its own, whose password only it and th
   const { command, environment = {}, depends_on } = services["migrate"] ?? {};
   expect(command).toEqual(["migrate", "--grant"]);
   expect(environment).toMatchObject({ DATABASE_PASSWORD: passwordOf("POSTGRES") });
-  for (const user of ["WORKER", "LOOKUP", "WEBHOOKS", "OPS", "EXPORTER"])
+  for (const user of ["WORKER", "LOOKUP", "WEBHOOKS", "CONSOLE", "OPS", "EXPORTER"])
     expect(environment[`${user}_DATABASE_PASSWORD`]).toBe(passwordOf(`${user}_DATABASE`));
   expect(depends_on?.["postgres"]).toEqual({ condition: "service_healthy" });
 });
@@ -266,7 +286,17 @@ test("whoever uses the folders of the host waits until they belong to the user o
   const mounted = Object.keys(services).filter((name) =>
     services[name]?.volumes?.some((volume) => /^(\.\/(partners|backups)|accepted):/.test(volume)),
   );
-  expect(mounted).toEqual(["ingest", "ingest-2", "lookup", "ops", "migrate", "folders", "backup", "node-exporter"]);
+  expect(mounted).toEqual([
+    "ingest",
+    "ingest-2",
+    "lookup",
+    "console",
+    "ops",
+    "migrate",
+    "folders",
+    "backup",
+    "node-exporter",
+  ]);
   for (const name of mounted.filter((name) => name !== "folders")) {
     expect(services[name]?.depends_on?.["folders"]).toEqual({ condition: "service_completed_successfully" });
   }
@@ -275,8 +305,19 @@ test("whoever uses the folders of the host waits until they belong to the user o
 
 test("the operator's key of digests reaches whoever computes digests", () => {
   const holders = Object.keys(services).filter((name) => "DIGEST_KEY" in (services[name]?.environment ?? {}));
-  expect(holders).toEqual(["worker", "lookup", "ops", "migrate"]);
+  expect(holders).toEqual(["worker", "lookup", "console", "ops", "migrate"]);
   for (const name of holders) expect(services[name]?.environment?.["DIGEST_KEY"]).toBe("$" + "{DIGEST_KEY:-}");
+});
+
+test("the console runs only if somebody asks for it, and nobody but this host reaches it", () => {
+  const { profiles, ports, volumes } = services["console"] ?? {};
+  expect({ profiles, ports, volumes }).toEqual({
+    profiles: ["console"],
+    ports: ["127.0.0.1:8082:8082"],
+    volumes: ["./partners:/partners"],
+  });
+  const dependents = Object.entries(services).filter(([, { depends_on = {} }]) => "console" in depends_on);
+  expect(dependents).toEqual([]);
 });
 
 test("from outside, only Caddy can be reached, and each data store only by who needs it", () => {
@@ -288,6 +329,7 @@ test("from outside, only Caddy can be reached, and each data store only by who n
     "worker",
     "lookup",
     "webhooks",
+    "console",
     "ops",
     "migrate",
     "postgres",
@@ -299,6 +341,7 @@ test("from outside, only Caddy can be reached, and each data store only by who n
     "ingest-2",
     "worker",
     "lookup",
+    "console",
     "ops",
     "migrate",
     "redis",
@@ -307,7 +350,7 @@ test("from outside, only Caddy can be reached, and each data store only by who n
 });
 
 test("each program uses less memory than its container has, so the kernel does not kill it", () => {
-  for (const name of ["ingest", "ingest-2", "worker", "lookup", "webhooks"]) {
+  for (const name of ["ingest", "ingest-2", "worker", "lookup", "webhooks", "console"]) {
     const { environment, mem_limit } = services[name] ?? {};
     const heapMegabytes = Number(/^--max-old-space-size=(\d+)$/.exec(environment?.["NODE_OPTIONS"] ?? "")?.[1]);
     // Besides the heap of old objects, Node needs memory for new objects, code and buffers.
@@ -331,7 +374,7 @@ test("each image has the tag of the release, and whatever a host decides is in .
   for (const [name, { image, build }] of built)
     expect(image, name).toBe(`booking-events-${build?.target}:\${RELEASE:-local}`);
   expect(new Set(built.map(([, { build }]) => build?.target))).toEqual(
-    new Set(["ingest", "worker", "lookup", "webhooks", "ops"]),
+    new Set(["ingest", "worker", "lookup", "webhooks", "console", "ops"]),
   );
   const files = await Promise.all(
     ["docker-compose.yml", "deploy/ha/compose.yml"].map((file) => readFile(file, "utf8")),

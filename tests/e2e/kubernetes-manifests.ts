@@ -7,20 +7,25 @@ export const folders = [
   "gateway",
   "migrate",
   "ops-pod",
+  "console",
   "data-services-alerts",
   "example",
   "example/migrate",
   "example/ops-pod",
+  "example/console",
   "example-operators",
   "example-operators/ops-pod",
+  "example-operators/console",
 ] as const;
 
 export const rendered = Object.fromEntries(
   folders.map((folder) => [folder, renderKustomization(`${root}/${folder}`)]),
 ) as Record<(typeof folders)[number], Manifest[]>;
 
-/** All that the example deploys, with its migration and the pod of an operator. */
-export const objects = [...rendered.example, ...rendered["example/migrate"], ...rendered["example/ops-pod"]];
+/** All that the example deploys, with its migration, the pod of an operator, and the console. */
+export const objects = (["example", "example/migrate", "example/ops-pod", "example/console"] as const).flatMap(
+  (folder) => rendered[folder],
+);
 export const pods = objects.filter((object) => podSpecOf(object) !== undefined);
 
 /** Finds an object by what follows `booking-events-` in its name. */

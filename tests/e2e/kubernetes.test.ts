@@ -40,7 +40,7 @@ describe("every pod", () => {
       expect(imagePullSecrets).toEqual([{ name: "booking-events-registry" }]);
     }
     expect([...tags]).toEqual([expect.any(String)]);
-    expect(pods).toHaveLength(6);
+    expect(pods).toHaveLength(7);
   });
 
   test("sets variables that the processes know, to values that they accept", () => {
@@ -63,6 +63,13 @@ describe("every pod", () => {
     ["webhooks", ["DATABASE_URL", "DATABASE_PASSWORD"]],
     ["ops", ["REDIS_URL", "REDIS_PASSWORD", "DATABASE_URL", "DATABASE_PASSWORD", "DIGEST_KEY"]],
     ["migrate", ["DATABASE_URL", "DATABASE_PASSWORD"]],
+    [
+      "console",
+      [
+        ...["REDIS_URL", "REDIS_PASSWORD", "DATABASE_URL", "DATABASE_PASSWORD", "DIGEST_KEY"],
+        ...["CONSOLE_PASSWORD", "CONSOLE_SESSION_KEY"],
+      ],
+    ],
   ])("of %s gets its own credentials, and no others, as files from its own Secret", (component, names) => {
     const { pod, container } = podOf(component);
     const secrets = container.env.filter(({ value }: { value: string }) => value.startsWith(secretsFolder));
@@ -84,7 +91,7 @@ describe("every pod", () => {
 
   test("has the memory that its process needs, as in Compose", () => {
     const { services } = parse(readFileSync("docker-compose.yml", "utf8"), { merge: true });
-    for (const component of ["ingest", "worker", "lookup", "webhooks", "ops"]) {
+    for (const component of ["ingest", "worker", "lookup", "webhooks", "console", "ops"]) {
       const { resources, env } = podOf(component).container;
       const { mem_limit, environment } = services[component];
       expect(resources.limits).toEqual({ memory: mem_limit.replace(/m$/, "Mi") });
@@ -201,6 +208,7 @@ describe("the network", () => {
     worker: { ingress: [["admin"]], egress: [dns, redis, postgresql] },
     lookup: { ingress: [["admin"], ["http"]], egress: [dns, redis, postgresql] },
     webhooks: { ingress: [["admin"], ["http"]], egress: [dns, postgresql, subscribers] },
+    console: { ingress: [["admin"]], egress: [dns, redis, postgresql] },
     ops: { ingress: [["admin"]], egress: [dns, redis, postgresql, subscribers] },
     migrate: { ingress: [["admin"]], egress: [dns, postgresql] },
   };
@@ -262,21 +270,23 @@ function contains(range: string, address: string): boolean {
   return block.check(address, family);
 }
 
-describe.each(["ingest", "worker", "lookup", "webhooks"])("%s", (component) => {
-  test("is found by its service, disruption budget and monitor, and by its autoscaler if it has one", () => {
+describe.each(["ingest", "worker", "lookup", "webhooks", "console"])("%s", (component) => {
+  test("is found by its service and monitor, and by its disruption budget and autoscaler if it has one", () => {
     const { spec, metadata } = find("Deployment", component);
     const labels = spec.template.metadata.labels;
     expect(selects(spec.selector, labels)).toBe(true);
-    for (const { labelSelector } of spec.template.spec.topologySpreadConstraints) {
+    for (const { labelSelector } of spec.template.spec.topologySpreadConstraints ?? []) {
       expect(selects(labelSelector, labels)).toBe(true);
     }
     const service = find("Service", component);
     expect(selects({ matchLabels: service["spec"].selector }, labels)).toBe(true);
-    expect(selects(find("PodDisruptionBudget", component)["spec"].selector, labels)).toBe(true);
     const monitor = find("ServiceMonitor", component)["spec"];
     expect(selects(monitor.selector, service.metadata.labels ?? {})).toBe(true);
     const named = new Set(service["spec"].ports.map(({ name }: { name: string }) => name));
     for (const { port } of monitor.endpoints) expect(named).toContain(port);
+    // There is one console.
+    if (component === "console") return expect(spec.replicas).toBe(1);
+    expect(selects(find("PodDisruptionBudget", component)["spec"].selector, labels)).toBe(true);
     if (component === "lookup" || component === "webhooks") return;
     const autoscaler = component === "ingest" ? "HorizontalPodAutoscaler" : "ScaledObject";
     expect(find(autoscaler, component)["spec"].scaleTargetRef.name).toBe(metadata.name);
@@ -295,7 +305,8 @@ describe.each(["ingest", "worker", "lookup", "webhooks"])("%s", (component) => {
     const { pod, container } = podOf(component);
     const { SHUTDOWN_TIMEOUT_MS } = parseEnvironment({ SHUTDOWN_TIMEOUT_MS: variables.SHUTDOWN_TIMEOUT_MS }, {});
     const delay = container.env.find(({ name }: { name: string }) => name === "SHUTDOWN_DELAY_MS");
-    expect(delay === undefined).toBe(component === "worker");
+    // Workers and the console have no proxy that has to notice.
+    expect(delay === undefined).toBe(["worker", "console"].includes(component));
     const longestMs = Number(delay?.value ?? 0) + SHUTDOWN_TIMEOUT_MS;
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(longestMs / 1_000 + 3);
   });
@@ -306,7 +317,7 @@ test("nobody acts unnamed: an operator is named by the command, and the migratio
   expect(podOf("migrate").container.env).toContainEqual({ name: "OPERATOR", value: "kubernetes" });
 });
 
-test.each(["ingest", "lookup", "ops"])(
+test.each(["ingest", "lookup", "console", "ops"])(
   "%s reads the partners file from a folder that Kubernetes updates",
   (component) => {
     const { pod, container } = podOf(component);
@@ -397,7 +408,7 @@ test("Prometheus' operator finds every monitor and rule by one label", () => {
   const found = objects.filter(({ apiVersion }) => apiVersion.startsWith("monitoring.coreos.com/"));
   expect(found.map(({ kind }) => kind).toSorted()).toEqual([
     "PrometheusRule",
-    ...Array.from({ length: 4 }, () => "ServiceMonitor"),
+    ...Array.from({ length: 5 }, () => "ServiceMonitor"),
   ]);
   for (const { metadata } of found) expect(metadata.labels).toMatchObject({ release: "kube-prometheus-stack" });
 });
@@ -420,8 +431,9 @@ describe("with Redis Cluster and PostgreSQL of operators", () => {
     const users = [
       ...withOperators.filter(({ kind, metadata }) => kind === "Deployment" && !/webhooks$/.test(metadata.name)),
       findIn("example-operators/ops-pod", "Pod"),
+      findIn("example-operators/console", "Deployment"),
     ];
-    expect(users).toHaveLength(4);
+    expect(users).toHaveLength(5);
     for (const object of users) {
       const { env } = podSpecOf(object).containers[0];
       const values = Object.fromEntries(env.map(({ name, value }: { name: string; value?: string }) => [name, value]));
@@ -430,7 +442,7 @@ describe("with Redis Cluster and PostgreSQL of operators", () => {
       expect(values["QUEUE_SHARDS"]).toBe("16");
       const component = object.metadata.labels?.["app.kubernetes.io/component"] ?? "";
       const confirm = (components: string[]) => (components.includes(component) ? "1" : undefined);
-      expect(values["REDIS_REPLICAS_TO_CONFIRM"]).toBe(confirm(["ingest", "ops"]));
+      expect(values["REDIS_REPLICAS_TO_CONFIRM"]).toBe(confirm(["ingest", "console", "ops"]));
       expect(values["DATABASE_STANDBYS_TO_CONFIRM"]).toBe(confirm(["worker", "ops"]));
     }
   });

@@ -31,10 +31,10 @@ interface Model {
 
 const alone = "docker-compose.yml";
 const files = [alone, `${alone}:deploy/ha/compose.yml`];
-const profiles = ["", "tls", "observability", "backup", "ops", "*"];
+const profiles = ["", "tls", "observability", "backup", "console", "ops", "*"];
 /** Each runs one command. */
 const ends = new Set(["ops", "migrate", "folders", "tls-needs-site-address"]);
-const usersOfRedis = /^(ingest|worker|lookup|ops|migrate)/;
+const usersOfRedis = /^(ingest|worker|lookup|console|ops|migrate)/;
 
 /** Lets the real Compose read and merge the files, and checks what must hold for whatever comes out. Needs no engine. */
 export async function checkFiles(deployment: Deployment, step: Step): Promise<void> {
@@ -152,7 +152,7 @@ function checkRedis(one: Model, several: Model): void {
   for (const [name, { environment }] of ofKind(several, usersOfRedis)) {
     assert.equal(environment?.["REDIS_SENTINELS"], addresses.map((address) => `${address}:26379`).join(), name);
     // 200 means that a replica has the event too.
-    const confirms = /^(ingest|ops|migrate)/.test(name) ? "1" : undefined;
+    const confirms = /^(ingest|console|ops|migrate)/.test(name) ? "1" : undefined;
     assert.equal(environment?.["REDIS_REPLICAS_TO_CONFIRM"], confirms, name);
   }
 }
@@ -167,9 +167,9 @@ function checkPostgres(one: Model, several: Model): void {
     assert.equal(environment?.["NAME"], name);
     assert.equal(environment?.["SYNCHRONOUS_STANDBY_NAMES"], names.map((other) => `"${other}"`).join());
   }
-  for (const [name, { environment }] of ofKind(several, /^(worker|lookup|webhooks|ops|migrate)/)) {
+  for (const [name, { environment }] of ofKind(several, /^(worker|lookup|webhooks|console|ops|migrate)/)) {
     assert(environment?.["DATABASE_URL"]?.includes(names.map((server) => `${server}:5432`).join()), name);
-    const confirms = ["lookup", "webhooks"].includes(name) ? undefined : "1";
+    const confirms = ["lookup", "webhooks", "console"].includes(name) ? undefined : "1";
     assert.equal(environment?.["DATABASE_STANDBYS_TO_CONFIRM"], confirms, name);
   }
 }

@@ -226,6 +226,7 @@ async function writeHostFile(path: string): Promise<void> {
     ingest: 8080,
     lookup: 8080,
     webhooks: 8083,
+    console: 8082,
     caddy: 443,
     prometheus: 9090,
     alertmanager: 9093,

@@ -13,7 +13,7 @@ const ends = new Set(["folders", "migrate", "tls-needs-site-address"]);
 
 /** docker-compose.yml with all profiles: starts, scales, updates, is killed, and stops. */
 export async function trySingleHost(deployment: Deployment, step: Step): Promise<void> {
-  await deployment.set({ COMPOSE_FILE: files, COMPOSE_PROFILES: "tls,observability,backup", WORKERS: "1" });
+  await deployment.set({ COMPOSE_FILE: files, COMPOSE_PROFILES: "tls,observability,backup,console", WORKERS: "1" });
   await step("the profile tls without an address ends with a sentence", () => startWithoutAddress(deployment));
   await deployment.set({ SITE_ADDRESS: "localhost" });
   let secret = "";
