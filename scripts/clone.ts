@@ -9,6 +9,8 @@ export const environmentFile = join(dataDir, "env");
 /** What ops reads after it. */
 export const opsEnvironmentFile = join(dataDir, "ops.env");
 export const demoSecretFile = join(dataDir, "demo-secret");
+/** The password of the console. */
+export const consolePasswordFile = join(dataDir, "console-password");
 /** Says which process runs this clone. */
 export const starterFile = join(dataDir, "starter.json");
 

@@ -29,7 +29,7 @@ test("no two apps have the same port", async () => {
   const { ingestAdmin, lookup } = await chooseAppPorts({});
   for (const environment of [{ PORT: String(ingestAdmin) }, { PORT: String(lookup), ADMIN_PORT: String(lookup + 1) }]) {
     const { host: _, ...ports } = await chooseAppPorts(environment);
-    expect(new Set(Object.values(ports))).toHaveProperty("size", 7);
+    expect(new Set(Object.values(ports))).toHaveProperty("size", 9);
   }
 });
 

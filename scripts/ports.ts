@@ -55,16 +55,18 @@ function cannotListen(port: number, host: string, cause: NodeJS.ErrnoException):
 }
 
 /** The ports of the apps. */
-interface AppPorts {
-  /** On which ingest, lookup and webhooks listen. */
+export interface AppPorts {
+  /** On which ingest, lookup and webhooks listen. The console listens on this machine only. */
   host: string;
   ingest: number;
   lookup: number;
   webhooks: number;
+  console: number;
   ingestAdmin: number;
   workerAdmin: number;
   lookupAdmin: number;
   webhooksAdmin: number;
+  consoleAdmin: number;
 }
 
 export const DEFAULT_PORT = 8080;
@@ -73,8 +75,9 @@ const DEFAULT_ADMIN_PORT = 9101;
 const NEIGHBOURS_MAX = 20;
 
 /**
- * From PORT, HOST and ADMIN_PORT, as far as they are set. PORT is ingest's, and lookup and webhooks have free ones near
- * it. Each app has an admin port: ADMIN_PORT is ingest's, and those of worker, lookup and webhooks are the next ones.
+ * From PORT, HOST and ADMIN_PORT, as far as they are set. PORT is ingest's, and lookup, the console and webhooks have free
+ * ones near it. Each app has an admin port: ADMIN_PORT is ingest's, and those of worker, lookup, webhooks and console are
+ * the next ones.
  *
  * @throws SetupProblem when a port that the user asked for is in use
  */
@@ -84,16 +87,19 @@ export async function chooseAppPorts(environment: NodeJS.ProcessEnv): Promise<Ap
   const adminPort = readPort(environment, "ADMIN_PORT");
   const port = readPort(environment, "PORT");
   const ingest = port ? await checkWanted("PORT", port, host) : await chooseNear(DEFAULT_PORT, { host });
-  const wantedAdmins = adminPort ? [0, 1, 2, 3].map((next) => adminPort + next) : [];
+  const wantedAdmins = adminPort ? [0, 1, 2, 3, 4].map((next) => adminPort + next) : [];
   const lookup = await chooseNear(ingest + 1, { host, avoid: wantedAdmins });
-  const webhooks = await chooseNear(ingest + 3, { host, avoid: [...wantedAdmins, lookup] });
+  const console = await chooseNear(ingest + 2, { avoid: [...wantedAdmins, lookup] });
+  const webhooks = await chooseNear(ingest + 3, { host, avoid: [...wantedAdmins, lookup, console] });
   const admin = (wanted: number | undefined, usual: number) =>
-    wanted ? checkWanted("ADMIN_PORT", wanted) : chooseNear(usual, { avoid: [ingest, lookup, webhooks] });
+    wanted ? checkWanted("ADMIN_PORT", wanted) : chooseNear(usual, { avoid: [ingest, lookup, webhooks, console] });
   const ingestAdmin = await admin(adminPort, DEFAULT_ADMIN_PORT);
   const workerAdmin = await admin(adminPort && adminPort + 1, ingestAdmin + 1);
   const lookupAdmin = await admin(adminPort && adminPort + 2, workerAdmin + 1);
   const webhooksAdmin = await admin(adminPort && adminPort + 3, lookupAdmin + 1);
-  return { host, ingest, lookup, webhooks, ingestAdmin, workerAdmin, lookupAdmin, webhooksAdmin };
+  const consoleAdmin = await admin(adminPort && adminPort + 4, webhooksAdmin + 1);
+  const admins = { ingestAdmin, workerAdmin, lookupAdmin, webhooksAdmin, consoleAdmin };
+  return { host, ingest, lookup, webhooks, console, ...admins };
 }
 
 async function checkWanted(variable: string, port: number, host?: string): Promise<number> {
@@ -117,9 +123,9 @@ function readPort(environment: NodeJS.ProcessEnv, variable: string): number | un
   const text = environment[variable];
   if (!text) return undefined;
   const port = Number(text);
-  if (Number.isInteger(port) && port >= 1 && port <= 65_532) return port;
+  if (Number.isInteger(port) && port >= 1 && port <= 65_531) return port;
   throw new SetupProblem(
     `${variable} is "${text}", which is not a port.`,
-    "Set it to a number from 1 to 65532, or leave it out.",
+    "Set it to a number from 1 to 65531, or leave it out.",
   );
 }

@@ -1,14 +1,24 @@
 import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { build } from "./build.ts";
-import { dataDir, demoSecretFile, environmentFile, logDir, opsEnvironmentFile, root, starterFile } from "./clone.ts";
+import {
+  consolePasswordFile,
+  dataDir,
+  demoSecretFile,
+  environmentFile,
+  logDir,
+  opsEnvironmentFile,
+  root,
+  starterFile,
+} from "./clone.ts";
 import { asGiven, asOwnRoles, type DatabaseAccess } from "./database-roles.ts";
 import { ensureDemoPartner, type RunOps } from "./demo-partner.ts";
 import { writeEnvironmentFile } from "./environment-file.ts";
 import { findOrInstallRedis } from "./install.ts";
+import { keepPassword } from "./keep-password.ts";
 import { watchLogs } from "./limit-logs.ts";
 import { type LocalServer, startServer, stopLeftover, untilAnswers } from "./local-server.ts";
-import { chooseAppPorts, DEFAULT_PORT } from "./ports.ts";
+import { type AppPorts, chooseAppPorts, DEFAULT_PORT } from "./ports.ts";
 import { pingPostgres, startPostgres } from "./postgres.ts";
 import { isRunning, readRecord, saveRecord } from "./process-record.ts";
 import { attentionLine, say, showProblem, step } from "./progress.ts";
@@ -19,13 +29,16 @@ import { stopRequested } from "./stop-signals.ts";
 import { together } from "./together.ts";
 import { tryDemoBooking, type Welcome, welcome } from "./welcome.ts";
 
-/** From the built code; or from source, where each app starts again when one of its files changes. */
+/**
+ * From the built code; or from source, where each app starts again when one of its files changes. The console does when it
+ * is built again: `pnpm --filter @booking-events/console build`.
+ */
 export type CodeFrom = "dist" | "source";
 
 /** Without a limit, ingest never sheds load because of Redis' memory. This one holds some 350,000 waiting events. */
 const REDIS_MAXMEMORY = "1gb";
 const GIVEN_SERVER_TIMEOUT_MS = 15_000;
-const APPS = ["ingest", "worker", "lookup", "webhooks"] as const;
+const APPS = ["ingest", "worker", "lookup", "webhooks", "console"] as const;
 
 /** A subscriber on this machine, such as a developer's own, has http and a private address. */
 const WEBHOOKS_ALLOW_PRIVATE = "true";
@@ -126,12 +139,13 @@ async function bringUp(run: Run): Promise<Welcome> {
     secretFile: demoSecretFile,
     runOps: opsRunner(from, { ...environment, DATABASE_URL: database.urls.ops }, stop),
   });
-  const { url, lookupUrl, webhooksUrl } = await startApps(run, environment, database);
+  const consolePassword = process.env["CONSOLE_PASSWORD"] || keepPassword(consolePasswordFile);
+  const urls = await startApps(run, environment, { database, consolePassword });
   // The ports are known only now: another program may have taken a usual one.
-  const ofApps = { INGEST_URL: url, LOOKUP_URL: lookupUrl, WEBHOOKS_URL: webhooksUrl, WEBHOOKS_ALLOW_PRIVATE };
-  writeEnvironmentFile(environmentFile, { ...forUsers, ...ofApps });
+  writeEnvironmentFile(environmentFile, { ...forUsers, ...urls, WEBHOOKS_ALLOW_PRIVATE });
+  const { INGEST_URL: url, LOOKUP_URL: lookupUrl, CONSOLE_URL: consoleUrl } = urls;
   if ("secret" in demo) await tryDemoBooking(url, demo.secret, stop);
-  return { url, lookupUrl, demo, partnersFile };
+  return { url, lookupUrl, console: { url: consoleUrl, password: consolePassword }, demo, partnersFile };
 }
 
 async function provideRedis({ dataServers }: Run, signal: AbortSignal): Promise<string> {
@@ -195,36 +209,58 @@ async function untilGivenAnswers(
   return url;
 }
 
+/** Node runs all sources but the console's pages, whose JSX must be compiled. */
 async function buildIfNeeded({ from }: Run, signal: AbortSignal): Promise<void> {
-  if (from === "dist")
-    await step(
-      "Build",
-      () => build(signal),
-      (summary) => summary,
-    );
+  await step(
+    "Build",
+    () => build(signal, from === "source" ? ["--filter=@booking-events/console", "--only"] : []),
+    (summary) => summary,
+  );
 }
 
-/** @returns the URLs of ingest, lookup and webhooks */
+/** @returns the URLs of the apps, by the variable that has it */
 async function startApps(
   { from, stop, apps }: Run,
   environment: NodeJS.ProcessEnv,
-  database: DatabaseAccess,
-): Promise<Pick<Welcome, "url" | "lookupUrl"> & { webhooksUrl: string }> {
+  access: Access,
+): Promise<Record<"INGEST_URL" | "LOOKUP_URL" | "WEBHOOKS_URL" | "CONSOLE_URL", string>> {
   const ports = await chooseAppPorts(process.env);
   if (!process.env["PORT"] && ports.ingest !== DEFAULT_PORT)
     say(`Port ${DEFAULT_PORT} is in use by another program: ingest listens on ${ports.ingest}. PORT=… chooses one.`);
-  const common = { ...environment, HOST: ports.host, WEBHOOKS_ALLOW_PRIVATE };
+  const common = { ...environment, WEBHOOKS_ALLOW_PRIVATE };
   const starts = APPS.map((name) => async (signal: AbortSignal) => {
     const port = ports[`${name}Admin`];
-    const access = name === "ingest" ? {} : { DATABASE_URL: database.urls[name] };
-    // A worker has none.
-    const ownPort = name === "worker" ? {} : { PORT: String(ports[name]) };
-    const env = { ...common, ...access, ...ownPort, ADMIN_PORT: String(port) };
+    const env = { ...common, ...settingsOf(name, ports, access), ADMIN_PORT: String(port) };
     apps.push(await startApp({ name, from, env, port, signal }));
   });
-  await step("Ingest, worker, lookup and webhooks", () => together(stop, starts));
+  await step("Ingest, worker, lookup, webhooks and console", () => together(stop, starts));
   const urlOf = (port: number) => `http://${hostForClients(ports.host)}:${port}`;
-  return { url: urlOf(ports.ingest), lookupUrl: urlOf(ports.lookup), webhooksUrl: urlOf(ports.webhooks) };
+  return {
+    INGEST_URL: urlOf(ports.ingest),
+    LOOKUP_URL: urlOf(ports.lookup),
+    WEBHOOKS_URL: urlOf(ports.webhooks),
+    CONSOLE_URL: `http://localhost:${ports.console}`,
+  };
+}
+
+/** What each process gets besides what all get. */
+interface Access {
+  database: DatabaseAccess;
+  consolePassword: string;
+}
+
+function settingsOf(
+  name: (typeof APPS)[number],
+  ports: AppPorts,
+  { database, consolePassword }: Access,
+): Record<string, string> {
+  const listening = (host: string, port: number) => ({ HOST: host, PORT: String(port) });
+  if (name === "ingest") return listening(ports.host, ports.ingest);
+  const access = { DATABASE_URL: database.urls[name] };
+  if (name === "worker") return access;
+  if (name === "console")
+    return { ...access, ...listening("127.0.0.1", ports.console), CONSOLE_PASSWORD: consolePassword };
+  return { ...access, ...listening(ports.host, ports[name]) };
 }
 
 function startApp(options: {
@@ -325,7 +361,8 @@ function opsRunner(from: CodeFrom, environment: NodeJS.ProcessEnv, signal: Abort
 
 function entryPoint(from: CodeFrom, app: string): string[] {
   const fromSource = ["--disable-warning=ExperimentalWarning", "--conditions=@booking-events/source"];
-  const [options, file] = from === "dist" ? [[], "dist/main.js"] : [fromSource, "src/main.ts"];
+  const options = from === "dist" ? [] : fromSource;
+  const file = from === "dist" || app === "console" ? "dist/main.js" : "src/main.ts";
   return [...options, join(root, "apps", app, file)];
 }
 

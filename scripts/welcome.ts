@@ -20,12 +20,13 @@ const RETRY_INTERVAL_MS = 500;
 export interface Welcome {
   url: string;
   lookupUrl: string;
+  console: { url: string; password: string };
   demo: { secret: string } | { absentBecause: string };
   partnersFile: string;
 }
 
 /** What is printed when everything is ready. The user can paste each command as it is. */
-export function welcome({ url, lookupUrl, demo, partnersFile }: Welcome, readyAfterMs: number): string {
+export function welcome({ url, lookupUrl, console, demo, partnersFile }: Welcome, readyAfterMs: number): string {
   const partner =
     "secret" in demo
       ? `  Partner  ${DEMO_PARTNER}
@@ -48,6 +49,9 @@ There is no demo partner: ${demo.absentBecause}.
 List the partners: npm run -s ops -- partners list`;
   return `
 Ready after ${(readyAfterMs / 1000).toFixed(1)} s.
+
+  Console  ${console.url}
+  Password ${console.password}
 
   URL      ${url}
 ${partner}

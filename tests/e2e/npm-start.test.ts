@@ -78,7 +78,13 @@ test("one command in a copy that is not built, and the printed commands, make a 
     outcome: "created",
     decidedBy: answer.eventId,
   });
+  const [, consoleUrl = "", password = ""] = /^ {2}Console {2}(\S+)\n {2}Password (\S+)$/m.exec(first.output()) ?? [];
+  expect(await logIn(consoleUrl, "wrong")).toMatchObject({ status: 403 });
+  const cookie = (await logIn(consoleUrl, password)).headers.get("set-cookie")?.split(";")[0] ?? "";
+  const overview = await fetch(consoleUrl, { headers: { Cookie: cookie } });
+  expect([overview.status, overview.redirected]).toEqual([200, false]);
   expect(await readUsers()).toEqual([
+    { program: "booking-events-console", user: "booking_events_console", isSuperuser: false },
     { program: "booking-events-deliver", user: "booking_events_webhooks", isSuperuser: false },
     { program: "booking-events-lookup", user: "booking_events_lookup", isSuperuser: false },
     { program: "booking-events-webhooks", user: "booking_events_webhooks", isSuperuser: false },
@@ -88,7 +94,11 @@ test("one command in a copy that is not built, and the printed commands, make a 
   expect(new URL(forOps["DATABASE_URL"] ?? "").username).toBe("booking_events_ops");
 
   // All of 127.0.0.0/8 is this machine. A server on all addresses also answers there; one on 127.0.0.1 does not.
-  for (const port of [first.port, ...[0, 1, 2, 3].map((next) => first.adminPort + next)]) {
+  for (const port of [
+    first.port,
+    Number(new URL(consoleUrl).port),
+    ...[0, 1, 2, 3, 4].map((next) => first.adminPort + next),
+  ]) {
     const reached = connect(port, "127.0.0.1");
     await expect(once(reached, "connect")).resolves.toBeDefined();
     reached.destroy(); // Otherwise a shutdown would wait for a request.
@@ -96,6 +106,7 @@ test("one command in a copy that is not built, and the printed commands, make a 
   }
   const environment = await readEnvironment();
   expect(environment["INGEST_URL"]).toBe(`http://localhost:${first.port}`);
+  expect(environment["CONSOLE_URL"]).toBe(consoleUrl);
   for (const name of ["LOOKUP_URL", "WEBHOOKS_URL"]) expect((await fetch(environment[name] ?? "")).status).toBe(404);
   // Without a name, redis-cli would send an empty one, which Redis refuses.
   expect(environment["REDIS_URL"]).toMatch(/^redis:\/\/default:\w+@/);
@@ -111,6 +122,7 @@ test("one command in a copy that is not built, and the printed commands, make a 
   expect(await paste(show)).toContain(answer.eventId);
   // The secret that was handed out stays valid.
   expect(second.printedCommand("curl").replace(/:\d+/, "")).toBe(curl.replace(/:\d+/, ""));
+  expect(second.output()).toContain(`Password ${password}\n`);
 
   // What `npm start` runs. For a refusal, npm itself would take as long.
   const beside = run(process.execPath, fromSource("scripts/start.ts"), hostEnvironment);
@@ -119,15 +131,22 @@ test("one command in a copy that is not built, and the printed commands, make a 
 
   expect(await second.stop("SIGTERM")).toBe(0);
 
-  for (const name of ["ingest", "worker", "lookup", "webhooks"]) {
+  for (const name of ["ingest", "worker", "lookup", "webhooks", "console"]) {
     const log = await readFile(join(clone, `.data/log/${name}.log`), "utf8");
-    if (name !== "webhooks") expect(log).toContain(answer.eventId);
+    if (!["webhooks", "console"].includes(name)) expect(log).toContain(answer.eventId);
+    expect(log).not.toContain(password);
     expect(log.match(/"msg":"stopped"/g)).toHaveLength(2);
   }
   expect(await readInstalled()).toBe(installedAt);
   expect(await readFile(join(clone, ".data/log/redis.log"), "utf8")).toMatch(/bye bye.*bye bye/s);
   expect(await readFile(join(clone, ".data/log/postgres.log"), "utf8")).toMatch(/shut down.*shut down/s);
 });
+
+function logIn(url: string, password: string): Promise<Response> {
+  const headers = { "Sec-Fetch-Site": "same-origin" };
+  const body = new URLSearchParams({ name: "tester", password });
+  return fetch(`${url}/login`, { method: "POST", headers, body, redirect: "manual" });
+}
 
 /** `npm start`, ready. */
 async function startHere() {
