@@ -6,8 +6,8 @@ import { createLogger } from "@booking-events/runtime";
 import Router from "@koa/router";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { addRoutes } from "../routes.ts";
-import { type Browser, type Page, password, useConsole } from "../testing/start-console.ts";
 import { Tasks } from "../tasks/tasks.ts";
+import { type Browser, type Page, password, useConsole } from "../testing/start-console.ts";
 import type { PageState } from "./page-routes.ts";
 
 /** Whatever is tried here does nothing, on every page that there is. */

@@ -57,7 +57,7 @@ export function useConsole(
   let key: Buffer;
   let stop = async () => {};
   beforeAll(async () => {
-    const wanted = { CONSOLE_SESSION_KEY: sessionKey, ...environment() };
+    const wanted: Record<string, string> = { CONSOLE_SESSION_KEY: sessionKey, ...environment() };
     const given = "CONSOLE_OIDC_ISSUER" in wanted ? wanted : { CONSOLE_PASSWORD: password, ...wanted };
     const logger = createLogger({ name: "console", level: "silent" });
     const registry = createMetrics("console");
@@ -109,7 +109,7 @@ function createBrowser(url: () => string, kept: Record<string, string> = {}): Br
       else cookies.set(name, value);
     }
     const location = answer.headers.get("location");
-    return { status: answer.status, headers: answer.headers, html: await answer.text(), location };
+    return { status: answer.status, headers: answer.headers, html: await readText(answer), location };
   }
   const get: Browser["get"] = (path, headers = {}) => ask(path, { headers });
   const post: Browser["post"] = (path, form = {}, headers = { "Sec-Fetch-Site": "same-origin" }) =>
@@ -123,4 +123,13 @@ function createBrowser(url: () => string, kept: Record<string, string> = {}): Br
       return location === null ? { location, ...answer } : get(location);
     },
   };
+}
+
+/** Of a part of a page that is sent again and again: what comes first. */
+async function readText(answer: Response): Promise<string> {
+  if (answer.headers.get("content-type")?.startsWith("text/event-stream") !== true) return answer.text();
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  const first = await reader?.read();
+  await reader?.cancel();
+  return first?.value ?? "";
 }
