@@ -24,7 +24,6 @@ import { describeTarget, SubscriptionState } from "./subscriptions-page.tsx";
 interface ReaderRow {
   /** Null: it is a program that reads by itself. */
   subscription: Subscription | null;
-  publicKey: string | null;
   /** Undefined: it has not begun. */
   reader: FeedReader | undefined;
 }
@@ -78,7 +77,7 @@ export function ReaderPage({ view, name, row, letters, parked }: ReaderPageProps
   );
 }
 
-function toFacts(view: View, { subscription, publicKey, reader }: ReaderRow): Fact[] {
+function toFacts(view: View, { subscription, reader }: ReaderRow): Fact[] {
   if (subscription === null)
     return [
       ["State", reader && <ReaderState reader={reader} />],
@@ -95,7 +94,6 @@ function toFacts(view: View, { subscription, publicKey, reader }: ReaderRow): Fa
     ["Paused by", pausedBy && <Text value={pausedBy} />],
     ["Why", pauseReason && <Text value={pauseReason} limit={300} />],
     ["Old key in use until", previousKeyUntil && <Time at={previousKeyUntil} now={view.now} />],
-    ["Public key", publicKey && <Id value={publicKey} />],
     ["Added", <Time at={subscription.createdAt} now={view.now} />],
     ["Added by", <Text value={subscription.createdBy} />],
   ];

@@ -9,7 +9,6 @@ import {
   listSubscriptions,
   parsePast,
   pauseSubscription,
-  readSubscription,
   replayReaderLetters,
   replaySubscription,
   resumeSubscription,
@@ -56,11 +55,10 @@ const to = (request: PageRequest) => paths.subscription(nameOf(request));
 
 /** A subscription, or a program that reads the feed by itself. */
 async function findOwner(operations: PageRequest["operations"], name: string) {
-  const subscriptions = await listSubscriptions(operations);
-  if (subscriptions.some(({ subscription }) => subscription.name === name))
-    return { what: "subscription" as const, name, ...(await readSubscription(operations, name)) };
+  const row = (await listSubscriptions(operations)).find(({ subscription }) => subscription.name === name);
+  if (row !== undefined) return { what: "subscription" as const, name, ...row };
   const reader = (await listReaders(operations)).find((one) => one.name === name);
-  if (reader !== undefined) return { what: "reader" as const, name, subscription: null, publicKey: null, reader };
+  if (reader !== undefined) return { what: "reader" as const, name, subscription: null, reader };
   throw new Refusal(404, "No such reader", "Nothing reads the feed under this name. The page Subscriptions has all.");
 }
 
