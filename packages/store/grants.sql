@@ -47,7 +47,8 @@ grant select (event_id, partner, error_code, resolution, resolved_at, replayed_a
 -- ops shows everything, marks dead letters, erases guests, and repairs bookings and their columns.
 grant select on bookings, booking_details, booking_history, booking_events, booking_changes, dead_letters,
   feed_position, feed_readers, feed_deliveries, log_retention, schema_migrations to booking_events_ops;
-grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, envelope, reference, error)
+grant update (replayed_at, replayed_by, resolved_at, resolved_by, resolution, envelope, reference, error,
+    consumer_trip_arrival_date)
   on dead_letters to booking_events_ops;
 grant insert on bookings, booking_events, booking_changes, dead_letters to booking_events_ops;
 grant update on bookings to booking_events_ops;

@@ -226,6 +226,7 @@ describe("over TLS and with the least privileges,", () => {
       ["bookings", "stuck"],
       ["bookings", "restore", "acme", "TRIP-1", "NEVER", "--at", "0", "--yes"],
       ["find", "TRIP-1", "--json"],
+      ["arrivals"],
       ["events", "list"],
       ["dead-letters", "list", "--resolved"],
       ["partners", "list"],

@@ -1,6 +1,7 @@
 import { OperationFailure, openContext } from "@booking-events/operations";
 import { describeError, StartError, version } from "@booking-events/runtime";
 import { Command, CommanderError } from "@commander-js/extra-typings";
+import { addArrivalsCommand } from "./commands/arrivals.ts";
 import { addAuditCommand } from "./commands/audit.ts";
 import { addBookingsCommands } from "./commands/bookings.ts";
 import { addDeadLettersCommands } from "./commands/dead-letters.ts";
@@ -111,6 +112,7 @@ With Compose, ops is deploy/ops. From the sources, it is npm run ops --; in scri
   addDoctorCommand(program, context);
   addPartnersCommands(program, context);
   addFindCommand(program, context);
+  addArrivalsCommand(program, context);
   addEventsCommands(program, context);
   addBookingsCommands(program, context);
   addDeadLettersCommands(program, context);

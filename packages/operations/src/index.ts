@@ -29,6 +29,7 @@ export {
 export type { PostOutcome } from "@booking-events/subscribers";
 export { listActions } from "./actions/list-actions.ts";
 export { type ActingContext, recordAction, recordTransaction } from "./actions/record-action.ts";
+export { type Arrivals, type ArrivingGuest, arrivalWindowMs, findArrivals } from "./arrivals/find-arrivals.ts";
 export { keysOf } from "./bookings/booking-keys.ts";
 export { describeTrip, pickTrip } from "./bookings/describe-trip.ts";
 export { findStory, type Story, TwoBookings, UnknownBooking } from "./bookings/find-story.ts";

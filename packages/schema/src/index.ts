@@ -23,6 +23,7 @@ export { ExactNumber } from "./json/exact-number.ts";
 export { parseJson } from "./json/parse-json.ts";
 export { JsonError } from "./json/parse-json-exactly.ts";
 export { parseJsonObject, readJsonObject } from "./json/parse-json-object.ts";
+export { arrivalDayOf } from "./normalise/arrival-day.ts";
 export { type ReadDate, readDate } from "./normalise/date.ts";
 export { readEmail } from "./normalise/email.ts";
 export {

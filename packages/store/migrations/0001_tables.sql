@@ -424,6 +424,7 @@ create table dead_letters (
   reference_kind text collate "C" check (reference_kind in ('trip', 'consumer')),
   reference text collate "C",
   sequence bigint,
+  consumer_trip_arrival_date date,
   error_code text collate "C" not null,
   error text collate "C" not null,
   attempts integer not null,
@@ -443,6 +444,10 @@ create index dead_letters_open on dead_letters (failed_at) where resolved_at is 
 -- Those of a booking.
 create index dead_letters_by_reference on dead_letters using hash (reference);
 
+-- "Which guests who arrive soon has one?"
+create index dead_letters_open_by_arrival on dead_letters (consumer_trip_arrival_date)
+  where resolved_at is null and consumer_trip_arrival_date is not null;
+
 comment on table dead_letters is 'Events that could not be applied. An operator replays or discards them with ops.';
 comment on column dead_letters.event_id is 'The id of the event.';
 comment on column dead_letters.partner is 'Null: the event could not be read.';
@@ -452,6 +457,8 @@ comment on column dead_letters.reference_kind is
 comment on column dead_letters.reference is
   'The partner''s reference of the booking. Null: the event could not be read, or its booking has been erased.';
 comment on column dead_letters.sequence is 'The event''s place in the order of receipt. Null: it could not be read.';
+comment on column dead_letters.consumer_trip_arrival_date is
+  'The day on which the guest arrives, by the event. Null: it says none, could not be read, or its booking has been erased.';
 comment on column dead_letters.error_code is
   'Why: an SQLSTATE, a code of the operating system, or a code of the worker, such as INVALID_ENVELOPE.';
 comment on column dead_letters.error is 'Why, as a sentence. It holds nothing of the payload.';

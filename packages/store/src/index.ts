@@ -34,6 +34,19 @@ export {
   matchEnvelope,
   toGuestSearch,
 } from "./guests/guest-search.ts";
+export {
+  type Arrival,
+  type ArrivalCounts,
+  type ArrivalWindow,
+  contactFields,
+  countArrivals,
+  findWaitingArrivals,
+  listArrivals,
+  nameOf as nameArrival,
+  toWaitingWord,
+  type WaitingWord,
+  waitsLong,
+} from "./look/arrivals.ts";
 export { findBookingAt } from "./look/booking-at.ts";
 export {
   type BookingChange,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Delivery } from "@booking-events/queue";
-import { bookingReferenceOf, parseEnvelopeText, referenceKindOf } from "@booking-events/schema";
+import { arrivalDayOf, bookingReferenceOf, parseEnvelopeText, referenceKindOf } from "@booking-events/schema";
 
 /** Says what is known of an event that may not be applied. All but the id is null if its envelope can't be read. */
 export function identifyEvent({ text, jobId }: Delivery) {
@@ -13,6 +13,7 @@ export function identifyEvent({ text, jobId }: Delivery) {
     referenceKind: envelope && referenceKindOf(envelope.payload),
     reference: envelope && bookingReferenceOf(envelope.payload),
     sequence: envelope?.sequence ?? null,
+    arrivalDay: envelope && arrivalDayOf(envelope.payload),
     traceparent: envelope?.traceparent ?? null,
   };
 }

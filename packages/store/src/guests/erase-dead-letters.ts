@@ -20,7 +20,7 @@ export function eraseDeadLetters(pool: pg.Pool, eventIds: string[], options: { e
 
 async function emptyDeadLetters(client: Queryable, by: string, where: string, parameters: unknown[]): Promise<number> {
   const { rowCount } = await client.query(
-    `update dead_letters set envelope = $2, reference = null, error = '', resolution = 'erased',
+    `update dead_letters set envelope = $2, reference = null, consumer_trip_arrival_date = null, error = '', resolution = 'erased',
        resolved_at = coalesce(resolved_at, clock_timestamp()), resolved_by = coalesce(resolved_by, $1)
      where envelope <> $2 and ${where}`,
     [by, Buffer.alloc(0), ...parameters],

@@ -10,6 +10,8 @@ export interface DeadLetterToWrite {
   referenceKind: ReferenceKind | null;
   reference: string | null;
   sequence: number | null;
+  /** The day on which the guest arrives, by the event. Default: it says none. */
+  arrivalDay?: string | null;
   /** An SQLSTATE, or a code of the worker. */
   errorCode: string;
   /** For people. Holds nothing of the event's content. */
@@ -34,8 +36,8 @@ export async function writeDeadLetter(client: Queryable, letter: DeadLetterToWri
   }
   await client.query(
     `insert into dead_letters (event_id, partner, kind, reference, sequence, error_code, error, attempts, envelope,
-       reference_kind)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+       reference_kind, consumer_trip_arrival_date)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      on conflict (event_id) do update set
        error_code = excluded.error_code,
        error = excluded.error,
@@ -53,6 +55,7 @@ export async function writeDeadLetter(client: Queryable, letter: DeadLetterToWri
       letter.attempts,
       letter.envelope,
       letter.referenceKind,
+      letter.arrivalDay ?? null,
     ],
   );
   return undefined;
@@ -83,7 +86,8 @@ export async function closeLettersOfApplied(client: Queryable): Promise<number> 
   return rowCount ?? 0;
 }
 
-export interface DeadLetter extends Omit<DeadLetterToWrite, "envelope"> {
+export interface DeadLetter extends Omit<DeadLetterToWrite, "envelope" | "arrivalDay"> {
+  arrivalDay: string | null;
   failedAt: Date;
   replayedAt: Date | null;
   replayedBy: string | null;
@@ -93,7 +97,7 @@ export interface DeadLetter extends Omit<DeadLetterToWrite, "envelope"> {
 }
 
 const deadLetterColumns = `event_id as "eventId", partner, kind, reference_kind as "referenceKind", reference, sequence,
-  error_code as "errorCode", error, attempts, failed_at as "failedAt", replayed_at as "replayedAt",
+  consumer_trip_arrival_date::text as "arrivalDay", error_code as "errorCode", error, attempts, failed_at as "failedAt", replayed_at as "replayedAt",
   replayed_by as "replayedBy", resolved_at as "resolvedAt", resolved_by as "resolvedBy", resolution`;
 
 export interface DeadLetterFilter {

@@ -24,8 +24,8 @@ export function addListCommand(deadLetters: Command, context: Context): void {
     .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option(
       "--json",
-      "print a JSON array: eventId, partner, kind, referenceKind, reference, sequence, errorCode, error, attempts, " +
-        "failedAt, replayedAt, replayedBy, resolvedAt, resolvedBy, resolution",
+      "print a JSON array: eventId, partner, kind, referenceKind, reference, sequence, arrivalDay, errorCode, error, " +
+        "attempts, failedAt, replayedAt, replayedBy, resolvedAt, resolvedBy, resolution",
     )
     .addHelpText(
       "after",
