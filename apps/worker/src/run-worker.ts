@@ -59,6 +59,7 @@ import { DatabaseHealth } from "./watch/database-health.ts";
 import { findProblems, findShardWarnings, isAnyConnected } from "./watch/find-problems.ts";
 import { createMaintenanceMetrics } from "./watch/maintenance-metrics.ts";
 import { ReportedProblems } from "./watch/reported-problems.ts";
+import { ArrivalsWatch, arrivalsIntervalMs } from "./watch/watch-arrivals.ts";
 import { LaterVersions } from "./watch/watch-later-versions.ts";
 import { createWorkerMetrics, exportWorkerState, maxCodes, maxFeedReaders } from "./watch/worker-metrics.ts";
 
@@ -304,14 +305,20 @@ function createQueue({ settings, parts, logger, registry }: Context, database: D
     metrics: registry,
     logger,
   });
-  return { shards, watch, clocks };
+  const queue = {
+    redisServers: toRedisServers(settings),
+    prefix: settings.QUEUE_PREFIX,
+    shardCount: settings.QUEUE_SHARDS,
+  };
+  const arrivals = new ArrivalsWatch({ pool: database.pool, queue, metrics: registry });
+  return { shards, watch, clocks, arrivals };
 }
 
 async function start(
   { settings, logger, signal }: Context,
   { pool, migration, durability, collations, maintenanceMetrics }: Database,
   worker: Worker,
-  { shards, watch, clocks }: Queue,
+  { shards, watch, clocks, arrivals }: Queue,
   shutdown: GracefulShutdown,
 ): Promise<void> {
   try {
@@ -329,6 +336,7 @@ async function start(
     keepDoing(async () => durability.report(await findRisks(pool, standbys)), durabilityIntervalMs, signal);
     keepDoing(async () => collations.report(await findCollationWarnings(pool)), collationIntervalMs, signal);
     keepDoing(() => lookAtClocks(clocks, shards), clockIntervalMs, signal);
+    keepDoing(() => arrivals.look(), arrivalsIntervalMs, signal);
     void maintainRegularly({
       maintain: () =>
         maintain(pool, toRetentionRules(settings), { findClockProblem: (times) => clocks.findProblem(times), signal }),
