@@ -1,4 +1,5 @@
 import type Router from "@koa/router";
+import { addArrivalRoutes } from "./arrivals/routes.tsx";
 import { addAuditRoutes } from "./audit/routes.tsx";
 import { addBookingRoutes } from "./bookings/routes.tsx";
 import type { ConsoleContext } from "./context.ts";
@@ -15,6 +16,7 @@ import { addTaskRoutes } from "./tasks/routes.tsx";
 /** All pages that need a login. */
 export function addRoutes(router: Router<PageState>, context: ConsoleContext): void {
   addOverviewRoutes(router, context);
+  addArrivalRoutes(router, context);
   addBookingRoutes(router, context);
   addEventRoutes(router, context);
   addStuckRoutes(router, context);

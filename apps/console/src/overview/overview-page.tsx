@@ -86,13 +86,20 @@ export function OverviewPart({ overview, runbookUrl }: { overview: Overview; run
 
 const maxReaders = 20;
 
-function toStats({ at, status, traffic }: Overview): Stat[] {
+function toStats({ at, status, traffic, arrivals }: Overview): Stat[] {
   const queue = "value" in status.queue ? status.queue.value : null;
   const data = "value" in status.database ? status.database.value.data : null;
   const dead = data?.deadLetters.reduce((sum, { count }) => sum + count, 0) ?? null;
   const oldestMs = queue?.oldestQueuedAt ? at.getTime() - queue.oldestQueuedAt.getTime() : 0;
   const rate = traffic?.reduce((sum, { perMinute }) => sum + perMinute, 0) ?? null;
   return [
+    {
+      name: "Guests unresolved",
+      value: arrivals === null ? null : formatNumber(arrivals.unresolved),
+      detail: arrivals === null ? undefined : `of ${formatNumber(arrivals.arriving)} who arrive within 48 hours`,
+      tone: arrivals !== null && arrivals.unresolved > 0 ? "bad" : undefined,
+      to: "/arrivals",
+    },
     { name: "Events a minute", value: rate === null ? null : formatRate(rate), to: "/events" },
     {
       name: "In the queue",
