@@ -16,6 +16,7 @@ import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
 import { withProducer } from "../services/queue.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";
+import { arrivingFirst } from "./arriving-first.ts";
 import { describeEvents, isInQueue } from "./find-letters.ts";
 
 export interface Replay {
@@ -34,7 +35,7 @@ const waitMs = 30_000;
 const pollIntervalMs = 200;
 
 /**
- * Puts the letters' events back into the queue, and waits for the results.
+ * Puts the letters' events back into the queue, those of guests who arrive soon first, and waits for the results.
  *
  * @throws OperationFailure if Redis or PostgreSQL is unavailable. Letters that were not replayed are unchanged. A second
  *   replay of all letters is safe
@@ -59,7 +60,7 @@ export async function replayDeadLetters(
         record.did = did;
         const replays: Replay[] = [];
         try {
-          for (const { eventId } of letters) {
+          for (const { eventId } of arrivingFirst(letters, context.now())) {
             stopIfCancelled(options.signal);
             const replay = await replayOne(pool, producer, eventId, context.by);
             replays.push(replay);
