@@ -45,6 +45,9 @@ export const brokenBuilds: readonly BrokenBuild[] = [
   breakBuild("start-over-without-deleting", "guest stays", "postgres frozen, a worker killed", {
     reader: fromSource("tests/chaos/broken/start-over-without-deleting.ts"),
   }),
+  breakBuild("restore-earlier", "wrong restore", "postgres frozen, a worker killed", {
+    ops: fromSource("tests/chaos/broken/restore-earlier.ts"),
+  }),
   breakBuild("accept-what-waited", "overtaken", "an ingest frozen for longer than senders wait", {
     ingest: fromSource("tests/chaos/broken/accept-what-waited.ts"),
   }),
