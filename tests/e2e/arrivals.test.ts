@@ -136,25 +136,33 @@ test("what can't be read is named, and only a contact makes a guest unresolved",
 test("what waits in the queue counts after a minute, and workers export the numbers", async () => {
   await apply(event(1, "WAITS", tomorrow), event(2, "DEAD", tomorrow), event(3, "LATER", dayIn(30)));
   await letDie(event(4, "DEAD", tomorrow));
+  await letDie(event(5, "BOTH", tomorrow));
   await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
   const fresh = event(now.getTime() - startMs - 5_000, "FRESH", tomorrow);
   await producer.enqueueNumbered([event(11, "WAITS", dayIn(30)), event(12, "NEW", tomorrow), fresh]);
-  await producer.enqueueNumbered([event(13, "LATER", dayIn(31)), event(14, "DEAD", tomorrow)]);
+  await producer.enqueueNumbered([
+    event(13, "LATER", dayIn(31)),
+    event(14, "DEAD", tomorrow),
+    event(15, "BOTH", tomorrow),
+  ]);
   const found = await arrivals();
-  expect(referencesOf(found)).toEqual({ unresolved: ["DEAD", "NEW", "WAITS"], others: ["FRESH"] });
-  expect(found.counts).toEqual({ arriving: 4, unresolved: 3, dead: 1, waiting: 3, unreadable: 0 });
+  expect(referencesOf(found)).toEqual({ unresolved: ["BOTH", "DEAD", "NEW", "WAITS"], others: ["FRESH"] });
+  expect(found.counts).toEqual({ arriving: 5, unresolved: 4, dead: 2, waiting: 4, unreadable: 0 });
+  expect((await arrivals("--limit", "1")).counts).toEqual(found.counts);
+  const [both] = found.guests.filter(({ reference }: { reference: string }) => reference === "BOTH");
+  expect(both).toMatchObject({ letters: [{ arrivalDay: tomorrow }], waiting: [{ state: "waiting" }] });
   const [waits] = found.guests.filter(({ reference }: { reference: string }) => reference === "WAITS");
   expect(waits).toMatchObject({ isApplied: false, waiting: [{ kind: "update", state: "waiting" }] });
 
   const metrics = createMetrics("worker");
   await new ArrivalsWatch({ pool, queue, metrics }).look(now);
   const text = await metrics.metrics();
-  expect(text).toMatch(/^booking_events_arrivals\S* 2$/m);
-  for (const [reason, count] of Object.entries({ dead: 1, waiting: 3, unreadable: 0 }))
+  expect(text).toMatch(/^booking_events_arrivals\S* 3$/m);
+  for (const [reason, count] of Object.entries({ dead: 2, waiting: 4, unreadable: 0 }))
     expect(text).toMatch(new RegExp(`^booking_events_arrivals_unresolved\\{.*reason="${reason}".*\\} ${count}$`, "m"));
 
   const without = { DATABASE_URL: url };
   const { stderr, stdout } = await runOps(["arrivals"], { environment: without, now });
   expect(stderr).toBe("The queue was not looked at: REDIS_URL is not set\n");
-  expect(stdout).toContain("1 dead, 0 waiting");
+  expect(stdout).toContain("2 dead, 0 waiting");
 });

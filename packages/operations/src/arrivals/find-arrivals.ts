@@ -70,12 +70,12 @@ export async function findArrivals(context: Context, { withinMs, partner, limit 
   ]);
   const ofQueue = new Map(waiting.map((found) => [nameArrival(found.arrival), found]));
   const known = new Map(listed.map((arrival) => [nameArrival(arrival), arrival]));
-  const all = new Map([...known, ...waiting.map(({ arrival }) => [nameArrival(arrival), arrival] as const)]);
+  const all = new Map([...waiting.map(({ arrival }) => [nameArrival(arrival), arrival] as const), ...known]);
   const guests = [...all].map(([name, arrival]) => toGuest(arrival, ofQueue.get(name)?.words ?? [], now));
   requireKnown(context, partner, guests);
   const long = waiting.filter(({ words }) => words.some((word) => waitsLong(word, now)));
-  const added = long.filter(({ arrival }) => !hasFault(arrival)).length;
-  const unknown = waiting.filter(({ arrival }) => !arrival.isArriving && arrival.letters.length === 0).length;
+  const added = long.filter(({ arrival, isCounted }) => !isCounted || !hasFault(arrival)).length;
+  const unknown = waiting.filter(({ isCounted }) => !isCounted).length;
   return {
     until: window.until,
     counts: {

@@ -49,7 +49,17 @@ export interface Arrival {
   /** Fields whose values can't be read. */
   unreadable: string[];
   /** Open dead letters that are newer than what was applied. */
-  letters: { eventId: string; kind: string | null; sequence: number; errorCode: string; failedAt: Date }[];
+  letters: ArrivalLetter[];
+}
+
+export interface ArrivalLetter {
+  eventId: string;
+  kind: string | null;
+  sequence: number;
+  /** By the event. */
+  arrivalDay: string | null;
+  errorCode: string;
+  failedAt: Date;
 }
 
 /** How guests are reached. What else can't be read does not make a booking unresolved. */
@@ -187,17 +197,45 @@ export async function findWaitingArrivals<Word extends WaitingWord>(
   client: Queryable,
   window: ArrivalWindow,
   words: Word[],
-): Promise<{ arrival: Arrival; words: Word[] }[]> {
+): Promise<WaitingArrival<Word>[]> {
   const byBooking = Map.groupBy(words, nameOf);
-  const keys = [...byBooking.values()].map(([word]) => keyOf(word as Word));
-  const stored = new Map((await findArrivalsOf(client, window, keys)).map((arrival) => [nameOf(arrival), arrival]));
+  const bookings = [...byBooking.values()].map(([word]) => word as Word);
+  const stored = await findArrivalsOf(client, window, bookings.map(keyOf));
+  const known = new Map(stored.map((arrival) => [nameOf(arrival), arrival]));
+  const letters = await findLettersOf(
+    client,
+    bookings.filter((booking) => !known.has(nameOf(booking))),
+  );
   return [...byBooking].flatMap(([name, ofBooking]) => {
-    const arrival = stored.get(name) ?? toUnknown(ofBooking[0] as Word);
+    const arrival = known.get(name) ?? toUnknown(ofBooking[0] as Word, letters.get(name));
     const newer = ofBooking.filter(({ sequence }) => sequence > (arrival.lastSequence ?? 0));
-    const arrives = arrival.isArriving || newer.some(({ arrivalDay }) => isDayWithin(window, arrivalDay));
-    return arrives && newer.length > 0 ? [{ arrival, words: newer }] : [];
+    const isCounted = arrival.isArriving || arrival.letters.some(({ arrivalDay }) => isDayWithin(window, arrivalDay));
+    const arrives = isCounted || newer.some(({ arrivalDay }) => isDayWithin(window, arrivalDay));
+    return arrives && newer.length > 0 ? [{ arrival, isCounted, words: newer }] : [];
   });
 }
+
+export interface WaitingArrival<Word> {
+  arrival: Arrival;
+  /** {@link countArrivals} counts it, too. */
+  isCounted: boolean;
+  words: Word[];
+}
+
+/** Of bookings of which nothing was applied. */
+async function findLettersOf(client: Queryable, bookings: WaitingWord[]): Promise<Map<string, ArrivalLetter[]>> {
+  const { rows } = await client.query<ArrivalLetter & Pick<WaitingWord, "partner" | "referenceKind" | "reference">>(
+    `select partner, reference_kind as "referenceKind", reference, ${letterColumns}
+     from dead_letters
+     where resolved_at is null and sequence is not null and reference = any($1)
+     order by sequence desc`,
+    [bookings.map(({ reference }) => reference)],
+  );
+  return Map.groupBy(rows, nameOf);
+}
+
+const letterColumns = `event_id as "eventId", kind, sequence, consumer_trip_arrival_date::text as "arrivalDay",
+       error_code as "errorCode", failed_at as "failedAt"`;
 
 export function nameOf({
   partner,
@@ -212,11 +250,14 @@ function keyOf({ partner, referenceKind, reference }: WaitingWord): Buffer {
 }
 
 /** No event of the booking was applied. */
-function toUnknown({ partner, referenceKind, reference, arrivalDay }: WaitingWord): Arrival {
+function toUnknown(
+  { partner, referenceKind, reference, arrivalDay }: Omit<WaitingWord, "sequence">,
+  letters: ArrivalLetter[] = [],
+): Arrival {
   return {
     ...{ partner, referenceKind, reference, bookingId: null, arrivalDay, arrivalAt: null },
     ...{ destinationCountry: null, destinationAirport: null, appliedUntil: null, lastSequence: null },
-    ...{ isArriving: false, unreadable: [], letters: [] },
+    ...{ isArriving: false, unreadable: [], letters: letters.map(toLetter) },
   };
 }
 
@@ -248,7 +289,7 @@ async function findArrivalsOf(
      from bookings as booking
      cross join lateral (
        select coalesce(json_agg(json_build_object('eventId', event_id, 'kind', kind, 'sequence', sequence,
-         'errorCode', error_code, 'failedAt', failed_at) order by sequence desc), '[]') as letters
+         'arrivalDay', consumer_trip_arrival_date, 'errorCode', error_code, 'failedAt', failed_at) order by sequence desc), '[]') as letters
        from (${newerLetters} order by letter.sequence desc limit ${maxLetters}) as newest
      ) as letters
      where booking_key = any($4) and erased_at is null`,
@@ -260,50 +301,39 @@ async function findArrivalsOf(
   }));
 }
 
-type StoredArrival = Arrival & { bookingKey: Buffer; letters: (Arrival["letters"][number] & { failedAt: string })[] };
+type StoredArrival = Arrival & { bookingKey: Buffer; letters: (ArrivalLetter & { failedAt: string })[] };
 
 /** Of a booking. */
 const maxLetters = 10;
 
-interface LonelyLetter {
+interface LonelyLetter extends ArrivalLetter {
   partner: string;
   referenceKind: ReferenceKind;
   reference: string;
   bookingId: string | null;
-  arrivalDay: string;
   appliedUntil: Date | null;
   lastSequence: number | null;
-  eventId: string;
-  kind: string | null;
-  sequence: number;
-  errorCode: string;
-  failedAt: Date;
 }
 
 async function listLonely(client: Queryable, window: ArrivalWindow, limit: number): Promise<Arrival[]> {
   const { rows } = await client.query<LonelyLetter>(
     `select partner, reference_kind as "referenceKind", reference, booking_id as "bookingId",
-       consumer_trip_arrival_date::text as "arrivalDay", to_timestamp(last_sequence / 1e6) as "appliedUntil",
-       last_sequence as "lastSequence", event_id as "eventId", kind, sequence, error_code as "errorCode",
-       failed_at as "failedAt"
+       to_timestamp(last_sequence / 1e6) as "appliedUntil", last_sequence as "lastSequence", ${letterColumns}
      from (${lonelyLetters}) as letters
      order by consumer_trip_arrival_date, sequence desc
      limit $4`,
     [...toParameters(window), limit],
   );
-  return [...Map.groupBy(rows, nameOf)].map(([, [newest, ...older]]) => toArrival(newest as LonelyLetter, older));
+  return [...Map.groupBy(rows, nameOf).values()].flatMap((letters) => {
+    const [newest] = letters;
+    if (newest === undefined) return [];
+    const { bookingId, appliedUntil, lastSequence } = newest;
+    return [{ ...toUnknown(newest, letters), bookingId, appliedUntil, lastSequence }];
+  });
 }
 
-function toArrival(newest: LonelyLetter, older: LonelyLetter[]): Arrival {
-  const { bookingId, appliedUntil, lastSequence } = newest;
-  const letters = [newest, ...older].map(({ eventId, kind, sequence, errorCode, failedAt }) => ({
-    eventId,
-    kind,
-    sequence,
-    errorCode,
-    failedAt,
-  }));
-  return { ...toUnknown(newest), bookingId, appliedUntil, lastSequence, letters };
+function toLetter({ eventId, kind, sequence, arrivalDay, errorCode, failedAt }: ArrivalLetter): ArrivalLetter {
+  return { eventId, kind, sequence, arrivalDay, errorCode, failedAt };
 }
 
 function toParameters({ now, until, partner }: ArrivalWindow): unknown[] {
