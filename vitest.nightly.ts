@@ -15,6 +15,7 @@ export default defineConfig({
       "apps/ingest/src/body/decode-body.test.ts",
       "packages/schema/{src,scripts}/**/*.test.ts",
       "tests/chaos/fold-against-oracle.test.ts",
+      "tests/e2e/restore.test.ts",
     ],
     // Without bundles, programs start as they are built.
     env: {
@@ -22,6 +23,7 @@ export default defineConfig({
       FEED_RUNS: "100",
       FUZZ_CONNECTIONS: "2000",
       RANDOM_RUNS: "10",
+      RESTORED_BOOKINGS: "5000",
       CHAOS_SCENARIOS: "all",
       BUNDLES: "",
     },

@@ -47,11 +47,14 @@ export async function queueEvents(
   const fresh = await findNew(services.pool, events);
   count("known", events.length - fresh.length);
   for (let from = 0; from < fresh.length; ) {
-    const room = Math.min(await waitForRoom(services.producer, limits, { wait, signal }), fresh.length - from);
-    const queued = await services.producer.enqueueNumbered(fresh.slice(from, from + room));
+    const limit = Math.max(1, Math.min(maxImportBacklog, Math.floor(limits.maxBacklog * maxBacklogShare)));
+    // A few large calls cost Redis less than many small ones.
+    const wanted = Math.min(eventsTogether, limit, fresh.length - from);
+    await waitForRoom(services.producer, { wanted, limit, memoryHighWater: limits.memoryHighWater }, { wait, signal });
+    const queued = await services.producer.enqueueNumbered(fresh.slice(from, from + wanted));
     count("queued", queued);
-    count("known", room - queued);
-    from += room;
+    count("known", wanted - queued);
+    from += wanted;
   }
 }
 
@@ -68,19 +71,16 @@ async function findNew(pool: Queryable, events: NumberedEvent[]): Promise<Number
 
 async function waitForRoom(
   producer: ShardedProducer,
-  { maxBacklog, memoryHighWater }: QueueLimits,
+  { wanted, limit, memoryHighWater }: { wanted: number; limit: number; memoryHighWater: number },
   { wait, signal }: Pick<QueueingProgress, "wait" | "signal">,
-): Promise<number> {
-  const limit = Math.max(1, Math.min(maxImportBacklog, Math.floor(maxBacklog * maxBacklogShare)));
-  // A few large calls cost Redis less than many small ones.
-  const wanted = Math.min(eventsTogether, limit);
+): Promise<void> {
   const memoryLimit = memoryHighWater * maxMemoryShare;
   for (;;) {
     stopIfCancelled(signal);
     const { backlog, memoryShare } = await measureLoad(producer);
     if (memoryShare >= memoryLimit) wait(describeMemory(memoryShare, memoryLimit, backlog));
     else if (limit - backlog < wanted) wait(describeBacklog(backlog));
-    else return wanted;
+    else return;
     await sleep(pollIntervalMs);
   }
 }
