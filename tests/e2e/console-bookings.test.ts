@@ -106,8 +106,8 @@ test("readers of the feed are told about, with what has failed", async () => {
   const text = textOf((await ada.get(path)).html);
   expect(text).toMatch(/ahead dealt with 3 of 3/);
   expect(text).toMatch(/behind waiting 2 of 3/);
-  expect(text).toMatch(/failing failing 2 of 3 3 http-500/);
-  expect(text).toMatch(/gone dead 2 of 3 3 timeout/);
+  expect(text).toMatch(/failing failing 2 of 3 3 attempts: http-500/);
+  expect(text).toMatch(/gone dead 2 of 3 3 attempts: timeout/);
 });
 
 test("a trip and a consumer with the same reference are told apart", async () => {

@@ -1,6 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { seal } from "@booking-events/console/login/seal";
-import { type Page, useConsole } from "@booking-events/console/testing/start-console";
+import { useConsole } from "@booking-events/console/testing/start-console";
 import { waitFor } from "@booking-events/harness";
 import { runOps } from "@booking-events/ops/testing/run-ops";
 import { createProducer, type Producer } from "@booking-events/queue";
@@ -11,13 +10,12 @@ import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { shareSurroundings } from "./surroundings.ts";
 
 const worker = fileURLToPath(new URL("../../apps/worker/src/main.ts", import.meta.url));
-const sessionKey = "a-session-key-of-the-console-tests-0123456789";
 
 /** A console with a database and a queue of its own, into which a test puts events. */
 export function useStory() {
   const own = shareSurroundings("a-secret-of-the-console-tests-0123456789");
   // An operator's events wait behind a hundred others.
-  const desk = useConsole(() => ({ ...own.environment, CONSOLE_SESSION_KEY: sessionKey, MAX_BACKLOG: "1000" }));
+  const desk = useConsole(() => ({ ...own.environment, MAX_BACKLOG: "1000" }));
   let producer: Producer;
   beforeAll(() => {
     const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
@@ -27,6 +25,7 @@ export function useStory() {
   afterAll(() => producer?.close());
   return {
     desk,
+    databaseUrl: () => own.environment["DATABASE_URL"] ?? "",
     query: (sql: string) => own.pool.query(sql),
     apply: (...events: EventEnvelope[]) => applyEvents(own.pool, events, { duplicateWindowMs: 72 * 3_600_000 }),
     async enqueue(...events: EventEnvelope[]) {
@@ -52,14 +51,6 @@ export function useStory() {
     async ops(...args: string[]) {
       const { exitCode, stderr } = await runOps(args, { environment: own.environment });
       expect([exitCode, stderr]).toEqual([0, expect.anything()]);
-    },
-    /** The page as somebody with this role alone gets it. */
-    async askAs(role: "viewer" | "operator" | "privacy", path: string, form?: Record<string, string>): Promise<Page> {
-      const session = { name: "Eve", roles: [role], endsAtMs: Date.now() + 60_000 };
-      const headers = { cookie: `console=${seal(Buffer.from(sessionKey), "console", session)}` };
-      const browser = desk.visit();
-      if (form === undefined) return browser.get(path, headers);
-      return browser.post(path, form, { ...headers, "Sec-Fetch-Site": "same-origin" });
     },
   };
 }

@@ -36,10 +36,7 @@ export function Deliveries({ view: { now }, changes, deliveries }: DeliveriesPro
       isNumber: true,
       cell: ({ doneId }) => `${changes.filter(({ id }) => id <= doneId).length} of ${changes.length}`,
     },
-    { title: "Attempts", isNumber: true, cell: ({ attempts, changeId }) => (changeId === null ? "" : attempts) },
-    { title: "Failure", cell: ({ failure }) => failure && <Text value={failure} /> },
-    { title: "Failed last", cell: ({ lastFailedAt }) => <Time at={lastFailedAt} now={now} none="" /> },
-    { title: "Next attempt", cell: ({ retryAt }) => <Time at={retryAt} now={now} none="" /> },
+    { title: "What failed", cell: (delivery) => <Failure delivery={delivery} now={now} /> },
   ];
   return (
     <Table
@@ -48,5 +45,30 @@ export function Deliveries({ view: { now }, changes, deliveries }: DeliveriesPro
       rows={deliveries}
       empty="Nobody reads the feed."
     />
+  );
+}
+
+function Failure({ delivery, now }: { delivery: BookingDelivery; now: Date }): VNode | null {
+  const { changeId, attempts, failure, lastFailedAt, retryAt } = delivery;
+  if (changeId === null) return null;
+  return (
+    <>
+      {attempts === 1 ? "1 attempt" : `${attempts} attempts`}
+      {failure !== null && (
+        <>
+          : <Text value={failure} />
+        </>
+      )}
+      {lastFailedAt !== null && (
+        <>
+          , the last <Time at={lastFailedAt} now={now} />
+        </>
+      )}
+      {retryAt !== null && (
+        <>
+          , the next <Time at={retryAt} now={now} />
+        </>
+      )}
+    </>
   );
 }

@@ -8,6 +8,7 @@ import { Time } from "../page/time.tsx";
 import { restorePath } from "../restore/restore-path.ts";
 import type { BookingPageProps } from "./booking-page.tsx";
 import { bookingPath } from "./booking-path.ts";
+import { countsInFold } from "./counts-in-fold.ts";
 import { JsonValue } from "./json-value.tsx";
 
 /** More fields say nothing new, and make a page of many megabytes. */
@@ -19,22 +20,13 @@ export function PointSection({ view, proof, request }: Omit<BookingPageProps, "i
   if (proof.story.stored === null || proof.story.erased !== null) return null;
   const shown = proof.point?.eventId ?? null;
   return (
-    <Section
-      title="At a point in time"
-      id="point"
-      hint="Move through the events in the order in which they count. Fields about a person are masked."
-    >
+    <Section title="At a point in time" id="point" hint="Move through the events in the order in which they count.">
       {points.length > 0 && <Slider points={points} shown={shown} request={request} />}
       <div id="state" aria-live="polite">
         <State view={view} proof={proof} request={request} />
       </div>
     </Section>
   );
-}
-
-/** What repeats another event, has expired or has been erased takes no part. */
-function countsInFold({ applied }: StoryEvent): boolean {
-  return applied !== null && applied.duplicateOf === null && !["expired", "erased"].includes(applied.outcome);
 }
 
 interface SliderProps {

@@ -10,6 +10,7 @@ import type { View } from "../page/view.ts";
 import type { BookingPageProps } from "./booking-page.tsx";
 import { bookingPath } from "./booking-path.ts";
 import { ChangedFields } from "./changed-fields.tsx";
+import { countsInFold } from "./counts-in-fold.ts";
 
 /** The events of a booking, the newest first: what each did, and why. */
 export function Timeline({ view, proof, request, isRevealed }: BookingPageProps): VNode {
@@ -83,7 +84,7 @@ function TimelineEvent({ view, event, change, here, partner, isRevealed }: Timel
       <p>
         <Text value={why} limit={400} />
       </p>
-      {changed !== null && <ChangedFields changed={changed} isRevealed={isRevealed} />}
+      {changed !== null && countsInFold(event) && <ChangedFields changed={changed} isRevealed={isRevealed} />}
       <p class="event-foot">
         <a href={`/events/${encodeURIComponent(id)}`}>
           <Id value={id} />

@@ -1,6 +1,7 @@
 import type { LookedUpEvent } from "@booking-events/operations";
 import type { VNode } from "preact";
 import { ChangedFields } from "../bookings/changed-fields.tsx";
+import { countsInFold } from "../bookings/counts-in-fold.ts";
 import { describeEvent } from "../bookings/timeline.tsx";
 import { Badge } from "../page/badge.tsx";
 import { ConfirmForm } from "../page/confirm-form.tsx";
@@ -44,7 +45,7 @@ export function EventPage({ view, found }: { view: View; found: LookedUpEvent })
           <p>{describeReceipt(found)}</p>
         </Card>
       </Section>
-      {story.changed !== null && (
+      {story.changed !== null && countsInFold(story) && (
         <Section title="What it changed" id="changed">
           <Card>
             {story.changed.names?.length === 0 ? (
@@ -129,7 +130,7 @@ function describePlace({ story, queued }: LookedUpEvent, { now }: View): Fact[] 
     ],
     ["Next attempt", queued?.nextAttemptAt && <Time at={queued.nextAttemptAt} now={now} />],
     ["Failed attempts", queued && String(queued.failedAttempts)],
-    ["Warnings", applied && applied.warnings.length > 0 && <Text value={applied.warnings.join(", ")} />],
+    ["Warnings", applied?.warnings.length ? <Text value={applied.warnings.join(", ")} /> : null],
   ];
 }
 

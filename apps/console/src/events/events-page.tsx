@@ -8,11 +8,12 @@ import { Layout } from "../page/layout.tsx";
 import { Pagination } from "../page/pagination.tsx";
 import { paths } from "../page/paths.ts";
 import { type Column, Table } from "../page/table.tsx";
-import { Id, Text } from "../page/text.tsx";
+import { Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
 import type { View } from "../page/view.ts";
 import { BookingLink } from "./booking-link.tsx";
 import { outcomes } from "./event-filter.ts";
+import { EventLink } from "./event-link.tsx";
 
 const fields: FilterField[] = [
   { name: "partner", label: "Partner" },
@@ -36,6 +37,7 @@ export function EventsPage({ view, query, search: { events, lookedTo } }: Events
       view={view}
       title="Events"
       intro="What was received and applied, the newest first. What waits or has failed is under Stuck. Times are in UTC."
+      actions={view.roles.includes("operator") ? <RestoreLink query={query} /> : undefined}
     >
       <Filters path={view.path} query={query} fields={fields} />
       <Table caption="Events in the log" columns={columns(view)} rows={events} empty={explainNone(lookedTo)} />
@@ -46,6 +48,16 @@ export function EventsPage({ view, query, search: { events, lookedTo } }: Events
         parameters={["before"]}
       />
     </Layout>
+  );
+}
+
+/** To the form that puts back what the events of this partner, by this secret, have done. */
+function RestoreLink({ query }: { query: URLSearchParams }): VNode {
+  const wanted = ["partner", "secret"].map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value !== "");
+  return (
+    <a class="button" href={`/restore?${new URLSearchParams(wanted)}`}>
+      Restore bookings…
+    </a>
   );
 }
 
@@ -61,11 +73,7 @@ function columns({ now }: View): Column<EventDetails>[] {
     {
       title: "Event",
       isName: true,
-      cell: ({ id }) => (
-        <a href={`/events/${id}`}>
-          <Id value={id} />
-        </a>
-      ),
+      cell: ({ id }) => <EventLink id={id} />,
     },
     { title: "Received", cell: ({ receivedAt }) => <Time at={receivedAt} now={now} /> },
     {

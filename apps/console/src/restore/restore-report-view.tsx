@@ -146,13 +146,13 @@ const columns: Column<PlannedBooking>[] = [
     cell: ({ action, reason }) =>
       action === null ? (
         <>
-          <Badge tone="quiet">stays</Badge> {reason !== null && reasons[reason]}
+          <Badge tone="quiet">stays</Badge> <small class="line">{reason !== null && reasons[reason]}</small>
         </>
       ) : (
         <Badge tone={action === "delete" ? "warn" : "info"}>{action === "delete" ? "deleted" : "put back"}</Badge>
       ),
   },
-  { title: "Fields", isWide: true, cell: ({ changedFields }) => <Text value={changedFields.join(", ")} limit={200} /> },
+  { title: "Fields", cell: ({ changedFields }) => <Text value={changedFields.join(", ")} limit={200} /> },
   {
     title: "Remarks",
     cell: ({ changesOfOthers, deadLetters }) =>

@@ -1,9 +1,10 @@
 import { describeCount } from "@booking-events/operations";
 import type { VNode } from "preact";
+import { EventLink } from "../events/event-link.tsx";
 import { type Fact, Facts } from "../page/facts.tsx";
 import { Card, Section } from "../page/section.tsx";
 import { type Column, Table } from "../page/table.tsx";
-import { Id, Text } from "../page/text.tsx";
+import { Text } from "../page/text.tsx";
 import type { Task } from "../tasks/tasks.ts";
 import type { LettersReport } from "./letters-report.ts";
 
@@ -41,11 +42,7 @@ const columns: Column<LettersReport["examples"][number]>[] = [
   {
     title: "Event",
     isName: true,
-    cell: ({ eventId }) => (
-      <a href={`/events/${encodeURIComponent(eventId)}`}>
-        <Id value={eventId} />
-      </a>
-    ),
+    cell: ({ eventId }) => <EventLink id={eventId} />,
   },
   { title: "Result", cell: ({ result }) => result },
   { title: "Why", isWide: true, cell: ({ detail }) => <Text value={detail} limit={300} /> },

@@ -1,6 +1,7 @@
 import type { StuckCause, StuckEvent, StuckEvents, StuckGroup, StuckGroups } from "@booking-events/operations";
 import type { ComponentChildren, VNode } from "preact";
 import { BookingLink } from "../events/booking-link.tsx";
+import { EventLink } from "../events/event-link.tsx";
 import { Badge } from "../page/badge.tsx";
 import { ConfirmForm } from "../page/confirm-form.tsx";
 import { Filters } from "../page/filters.tsx";
@@ -9,7 +10,7 @@ import { Pagination } from "../page/pagination.tsx";
 import { paths } from "../page/paths.ts";
 import { Section } from "../page/section.tsx";
 import { type Column, Table } from "../page/table.tsx";
-import { Id, Text } from "../page/text.tsx";
+import { Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
 import type { View } from "../page/view.ts";
 import { meaningOf, statuses, toneOf } from "./describe-cause.ts";
@@ -88,11 +89,10 @@ function groupColumns(view: View, partner: string | undefined): Column<StuckGrou
     {
       title: "Cause",
       isName: true,
-      isWide: true,
       cell: ({ status, code }) => (
         <>
-          <a href={`${stuckPath({ partner, status, code })}#events`}>{code ?? "all"}</a>{" "}
-          <span class="faint">{meaningOf[status]}</span>
+          <a href={`${stuckPath({ partner, status, code })}#events`}>{code ?? "all"}</a>
+          <small class="line">{meaningOf[status]}</small>
         </>
       ),
     },
@@ -155,18 +155,16 @@ function stuckPath(chosen: { partner: string | undefined; status: string; code: 
 
 export function eventColumns({ now }: View): Column<StuckEvent>[] {
   return [
+    { title: "Event", isName: true, cell: ({ id }) => <EventLink id={id} /> },
+    { title: "Received", cell: ({ receivedAt }) => <Time at={receivedAt} now={now} none="unknown" /> },
     {
-      title: "Event",
-      isName: true,
-      cell: ({ id }) => (
-        <a href={`/events/${encodeURIComponent(id)}`}>
-          <Id value={id} />
-        </a>
+      title: "Status",
+      cell: ({ status, kind }) => (
+        <span class="nowrap">
+          {status !== "applied" && <Badge tone={toneOf[status]}>{status}</Badge>} {kind ?? "?"}
+        </span>
       ),
     },
-    { title: "Received", cell: ({ receivedAt }) => <Time at={receivedAt} now={now} none="unknown" /> },
-    { title: "Status", cell: ({ status }) => status !== "applied" && <Badge tone={toneOf[status]}>{status}</Badge> },
-    { title: "Kind", cell: ({ kind }) => kind ?? "?" },
     {
       title: "Partner",
       cell: ({ partner }) => (partner === null ? "?" : <a href={paths.partner(partner)}>{partner}</a>),
@@ -180,11 +178,23 @@ export function eventColumns({ now }: View): Column<StuckEvent>[] {
           <BookingLink partner={partner} reference={reference} referenceKind={referenceKind} />
         ),
     },
-    { title: "Why", isWide: true, cell: ({ why }) => <Text value={why} limit={240} /> },
     {
-      title: "Tried again",
-      cell: ({ status, nextAttemptAt }) =>
-        status === "dead" ? "when replayed" : <Time at={nextAttemptAt} now={now} none="when a worker is free" />,
+      title: "Why, and when it is tried again",
+      cell: (event) => (
+        <>
+          <Text value={event.why} limit={240} /> <small class="line">{describeAgain(event, now)}</small>
+        </>
+      ),
     },
   ];
+}
+
+function describeAgain({ status, nextAttemptAt }: StuckEvent, now: Date): ComponentChildren {
+  if (status === "dead") return "Tried again when it is replayed";
+  if (nextAttemptAt === null) return "Tried when a worker is free";
+  return (
+    <>
+      Tried again <Time at={nextAttemptAt} now={now} />
+    </>
+  );
 }
