@@ -10,7 +10,8 @@ import { Refusal } from "./refusal.ts";
 export function requireOwnHost(ownUrl: string | undefined) {
   const isOwn = ownUrl === undefined ? isLoopback : (host: string) => host === new URL(ownUrl).host;
   return async (ctx: Context, next: Next): Promise<void> => {
-    if (!isOwn(ctx.host.toLowerCase()))
+    const named = ctx.req.headersDistinct["host"] ?? [];
+    if (named.length !== 1 || !isOwn(ctx.host.toLowerCase()))
       throw new Refusal(
         421,
         "Not this address",
