@@ -10,7 +10,7 @@ import { execute } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import { appendChanges, createPool, inTransaction } from "@booking-events/store";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { postAccepted, postEvent } from "./post-event.ts";
 import { type Ran, runOps } from "./run-ops.ts";
 import { type RunningApp, runApp, useOwnServices } from "./surroundings.ts";
@@ -327,6 +327,7 @@ describe("over TLS and with the least privileges,", () => {
       ...environmentOf("console"),
       CONSOLE_PASSWORD: secret,
     });
+    onTestFinished(async () => void (await stop("SIGKILL")));
     await untilReady();
     const headers = { "Sec-Fetch-Site": "same-origin" };
     const body = new URLSearchParams({ name: "tester", password: secret });

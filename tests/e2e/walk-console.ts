@@ -73,11 +73,15 @@ function readForms(html: string): { action: string; fields: [string, string][] }
   const forms = html.matchAll(/<form\b([^>]*)>(.*?)<\/form>/gs);
   return Array.from(forms, ([, attributes = "", content = ""]) => {
     if (read(attributes, "method")?.toLowerCase() !== "post") return [];
-    const controls = content.matchAll(/<(?:input|textarea|select|button)\b([^>]*)>/g);
-    const fields = Array.from(controls, ([, control = ""]): [string, string][] => {
+    // Of a list, the last choice: the first may be none.
+    const controls = content.matchAll(
+      /<(?:input|textarea|select|button)\b([^>]*)>(?:<option\b[^>]*\bvalue="([^"]*)"[^>]*>[^<]*<\/option>)*/g,
+    );
+    const fields = Array.from(controls, ([, control = "", choice]): [string, string][] => {
       const name = read(control, "name");
       if (name === undefined) return [];
-      return [[name, read(control, "value") ?? fillings.find(([pattern]) => pattern.test(name))?.[1] ?? "1"]];
+      if (choice !== undefined) return [[name, decode(choice)]];
+      return [[name, (read(control, "value") || fillings.find(([pattern]) => pattern.test(name))?.[1]) ?? "1"]];
     });
     return { action: read(attributes, "action") ?? "", fields: fields.flat() };
   }).flat();
