@@ -77,7 +77,7 @@ export function OverviewPart({ overview, runbookUrl }: { overview: Overview; run
           empty="Nothing reads the feed."
         />
       </Section>
-      <p class="hint">
+      <p class="as-of">
         As of <time dateTime={at.toISOString()}>{formatClock(at, true)} UTC</time>
       </p>
     </>
@@ -104,7 +104,7 @@ function toStats({ at, status, traffic, arrivals }: Overview): Stat[] {
     {
       name: "In the queue",
       value: queue === null ? null : formatNumber(queue.counts.waiting + queue.counts.held + queue.counts.delayed),
-      detail: queue === null ? undefined : describeCounts(queue.counts),
+      detail: queue === null ? undefined : describeCounts(queue.counts) || undefined,
       to: "/stuck",
     },
     {
@@ -133,8 +133,12 @@ function toStats({ at, status, traffic, arrivals }: Overview): Stat[] {
   ];
 }
 
-function describeCounts({ waiting, held, delayed }: { waiting: number; held: number; delayed: number }): string {
-  return `${formatNumber(waiting)} waiting, ${formatNumber(held)} held, ${formatNumber(delayed)} delayed`;
+function describeCounts(counts: { waiting: number; held: number; delayed: number }): string {
+  const { waiting, held, delayed } = counts;
+  return Object.entries({ waiting, held, delayed })
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${formatNumber(count)} ${name}`)
+    .join(", ");
 }
 
 function partnerColumns({ at, status }: Overview): Column<PartnerTraffic>[] {
@@ -183,7 +187,7 @@ const readerColumns: Column<FeedReader>[] = [
     ),
   },
   { title: "State", cell: (reader) => <ReaderState reader={reader} /> },
-  { title: "Behind", cell: (reader) => describeBehind(reader) || <span class="faint">–</span> },
+  { title: "Behind", cell: (reader) => <span class="short">{describeBehind(reader) || "–"}</span> },
   { title: "Parked", isNumber: true, cell: ({ parked }) => formatNumber(parked) },
   { title: "Dead", isNumber: true, cell: ({ dead }) => formatNumber(dead) },
 ];

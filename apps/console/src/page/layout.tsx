@@ -46,7 +46,7 @@ export function Layout({ view, title, intro, actions, searched = "", children }:
                 name="q"
                 value={searched}
                 aria-label="Search by reference, event, request, e-mail address or phone"
-                placeholder="Reference, event, e-mail, phone…"
+                placeholder="Reference, id, e-mail…"
                 maxLength={1_000}
                 required
               />

@@ -27,7 +27,7 @@ interface TableProps<Row> {
 export function Table<Row>({ caption, columns, rows, empty, isCaptionHidden = false }: TableProps<Row>): VNode {
   if (rows.length === 0) return <Empty>{empty}</Empty>;
   return (
-    <div class="table">
+    <div class={isBroad(columns) ? "table many" : "table"}>
       <table {...as.table}>
         <caption class={isCaptionHidden ? "hidden" : undefined}>{caption}</caption>
         <thead {...as.rowgroup}>
@@ -53,6 +53,11 @@ export function Table<Row>({ caption, columns, rows, empty, isCaptionHidden = fa
   );
 }
 
+/** Tables that need so much room become records where others still fit. */
+function isBroad(columns: readonly { isNumber?: boolean }[]): boolean {
+  return columns.reduce((room, { isNumber }) => room + (isNumber ? 1 : 2), 0) >= 10;
+}
+
 /** The roles that the elements have anyway. Browsers drop those when CSS lays a table out as records. */
 const as = {
   table: { role: "table" },
@@ -73,7 +78,7 @@ function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }): VNode {
     );
   return (
     <td {...as.cell} class={classOf(column)} data-label={column.title}>
-      {content}
+      <div>{content}</div>
     </td>
   );
 }
