@@ -76,14 +76,7 @@ function columns({ now }: View): Column<EventDetails>[] {
       cell: ({ id }) => <EventLink id={id} />,
     },
     { title: "Received", cell: ({ receivedAt }) => <Time at={receivedAt} now={now} /> },
-    {
-      title: "Outcome",
-      cell: (applied) => {
-        const [word, tone] = describeEvent({ status: "applied", applied });
-        return <Badge tone={tone}>{word}</Badge>;
-      },
-    },
-    { title: "Kind", cell: ({ kind }) => kind },
+    { title: "Outcome", cell: (applied) => <Outcome applied={applied} /> },
     { title: "Partner", cell: ({ partner }) => <a href={paths.partner(partner)}>{partner}</a> },
     {
       title: "Booking",
@@ -92,6 +85,21 @@ function columns({ now }: View): Column<EventDetails>[] {
       ),
     },
     { title: "Secret", cell: ({ secretId }) => secretId ?? <span class="faint">none</span> },
-    { title: "Warnings", cell: ({ warnings }) => warnings.length > 0 && <Text value={warnings.join(", ")} /> },
   ];
+}
+
+function Outcome({ applied }: { applied: EventDetails }): VNode {
+  const [word, tone] = describeEvent({ status: "applied", applied });
+  return (
+    <>
+      <span class="nowrap">
+        <Badge tone={tone}>{word}</Badge> {applied.kind}
+      </span>
+      {applied.warnings.length > 0 && (
+        <small class="line">
+          <Text value={applied.warnings.join(", ")} />
+        </small>
+      )}
+    </>
+  );
 }
