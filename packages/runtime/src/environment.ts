@@ -14,14 +14,9 @@ const wholeNumber = (minimum: number, maximum: number) =>
     v.maxValue(maximum, `must be at most ${maximum}`),
   );
 
-/** Over http, whoever listens would log in too. */
 const ownUrl = v.pipe(
   v.string(),
-  v.check(
-    (value) =>
-      URL.canParse(value) && /^https:|^http:\/\/(localhost|127(\.\d+){3}|\[::1\])[:/]/.test(new URL(value).href),
-    "must be a URL that starts with https://, or with http:// and localhost",
-  ),
+  v.check(isSafeUrl, "must be a URL that starts with https://, or with http:// and localhost, without a user"),
 );
 const addressRange = (text: string) => {
   const [address = "", bits, ...others] = text.split("/");
@@ -79,6 +74,14 @@ function isDecodable(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Over http, whoever listens would log in too. */
+function isSafeUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, hostname, username, password } = new URL(value);
+  const isLocal = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  return (protocol === "https:" || (protocol === "http:" && isLocal)) && username === "" && password === "";
 }
 
 const maxShards = 1_024;

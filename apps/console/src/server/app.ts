@@ -21,7 +21,7 @@ import { serveAssets } from "./serve-assets.ts";
 export interface AppOptions {
   context: ConsoleContext;
   logins: Logins;
-  /** See {@link requireOwnHost}. */
+  /** Of the console. Undefined: it is reached on its own machine only. */
   ownUrl: string | undefined;
   registry: Registry;
   logger: Logger;
@@ -43,7 +43,7 @@ export function createApp({ context, logins, ownUrl, registry, logger }: AppOpti
   app.use(errorBoundary(logger));
   app.use(requireOwnHost(ownUrl));
   app.use(serveAssets);
-  app.use(requireSameOrigin);
+  app.use(requireSameOrigin(ownUrl));
   app.use(open.routes());
   app.use(requireLogin(logins));
   app.use(passNotices(logins.cookies));
