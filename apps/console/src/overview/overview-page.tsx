@@ -187,7 +187,7 @@ const readerColumns: Column<FeedReader>[] = [
     ),
   },
   { title: "State", cell: (reader) => <ReaderState reader={reader} /> },
-  { title: "Behind", cell: (reader) => <span class="short">{describeBehind(reader) || "–"}</span> },
+  { title: "Behind", cell: (reader) => <span class="nowrap">{describeBehind(reader) || "–"}</span> },
   { title: "Parked", isNumber: true, cell: ({ parked }) => formatNumber(parked) },
   { title: "Dead", isNumber: true, cell: ({ dead }) => formatNumber(dead) },
 ];

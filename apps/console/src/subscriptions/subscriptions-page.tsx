@@ -67,7 +67,7 @@ const subscriptionColumns: Column<SubscriptionRow>[] = [
     cell: ({ subscription }) => <Text value={describeTarget(subscription.url)} limit={80} />,
   },
   { title: "State", cell: (row) => <SubscriptionState row={row} /> },
-  { title: "Behind", cell: ({ reader }) => <span class="short">{(reader && describeBehind(reader)) || "–"}</span> },
+  { title: "Behind", cell: ({ reader }) => <span class="nowrap">{(reader && describeBehind(reader)) || "–"}</span> },
   { title: "Parked", isNumber: true, cell: ({ reader }) => formatNumber(reader?.parked ?? 0) },
   { title: "Dead", isNumber: true, cell: ({ reader }) => <Dead count={reader?.dead ?? 0} /> },
 ];
@@ -75,7 +75,7 @@ const subscriptionColumns: Column<SubscriptionRow>[] = [
 const readerColumns = (view: View): Column<FeedReader>[] => [
   { title: "Reader", isName: true, isWide: true, cell: nameCell },
   { title: "State", cell: (reader) => <ReaderState reader={reader} /> },
-  { title: "Behind", cell: (reader) => <span class="short">{describeBehind(reader) || "–"}</span> },
+  { title: "Behind", cell: (reader) => <span class="nowrap">{describeBehind(reader) || "–"}</span> },
   { title: "Last seen", cell: ({ seenAt }) => <Time at={seenAt} now={view.now} /> },
   { title: "Parked", isNumber: true, cell: ({ parked }) => formatNumber(parked) },
   { title: "Dead", isNumber: true, cell: ({ dead }) => <Dead count={dead} /> },
