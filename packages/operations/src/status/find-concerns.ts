@@ -26,12 +26,38 @@ const silenceFactor = 2;
 /** As the alert "PartnerQuotaNearlyUsed". */
 const maxQuotaShare = 0.9;
 
+/** Sections of docs/runbook.md. */
+export const sections = [
+  "RedisDown",
+  "RedisNotDurable",
+  "RedisMemoryHigh",
+  "SentinelQuorumLost",
+  "DatabaseDown",
+  "Another database",
+  "QueuePaused",
+  "IngestGone",
+  "AllWorkersGone",
+  "OldestEventWaits",
+  "AttemptsFail",
+  "DeadLettersOpen",
+  "MaintenanceStale",
+  "ClocksDiffer",
+  "A bad release",
+  "PartnerSilent",
+  "PartnerQuotaNearlyUsed",
+  "FeedReaderBehind",
+  "FeedDeadLetters",
+  "FeedBreakerOpen",
+  "SubscriptionFailing",
+  "SubscriptionPaused",
+] as const;
+
 /** Something that needs a person. */
 export interface Concern {
   /** Sentences that say what is so, and what to do. */
   text: string;
-  /** The section of docs/runbook.md that is about it. Null: there is none. */
-  runbook: string | null;
+  /** What is about it. Null: nothing is. */
+  runbook: (typeof sections)[number] | null;
   /** What it is about, if that has a name. */
   about?: { partner: string } | { reader: string };
 }
@@ -62,7 +88,11 @@ const concern = (runbook: Concern["runbook"], text: string): Concern => ({ text,
 const ofPartner = (partner: string, runbook: Concern["runbook"], text: string): Concern => ({
   ...{ text, runbook, about: { partner } },
 });
-const ofReader = (reader: string, runbook: string, text: string): Concern => ({ text, runbook, about: { reader } });
+const ofReader = (reader: string, runbook: Concern["runbook"], text: string): Concern => ({
+  text,
+  runbook,
+  about: { reader },
+});
 
 function findMismatch({ queue, database }: Status): Concern[] {
   const identity = "value" in database ? database.value.data?.identity : undefined;
