@@ -1,5 +1,4 @@
 // <BarChart title="Events a minute" bars={[{ label: "13:05", value: 12, compared: 9 }]} unit="events" />: bars drawn on the server, with a line for what they are compared with (such as last week), and the numbers as a table behind "Numbers".
-// <Sparkline values={[1, 4, 2]} title="…" />: a small one for a cell of a table, without numbers of its own: they stand beside it.
 import type { VNode } from "preact";
 
 interface Bar {
@@ -88,23 +87,6 @@ function Numbers({
         </tbody>
       </table>
     </details>
-  );
-}
-
-export function Sparkline({ title, values }: { title: string; values: readonly number[] }): VNode {
-  const max = Math.max(1, ...values);
-  return (
-    <svg
-      class="sparkline"
-      role="img"
-      aria-label={title}
-      viewBox={`0 0 ${values.length * 4} 20`}
-      preserveAspectRatio="none"
-    >
-      {values.map((value, index) => (
-        <rect x={index * 4} y={round(20 - (value / max) * 20)} width={3} height={round((value / max) * 20)} />
-      ))}
-    </svg>
   );
 }
 

@@ -71,7 +71,7 @@ function Quota({ partner: { bytesPerDay, bytesToday } }: { partner: ListedPartne
   );
 }
 
-export function lastUseOf({ secrets }: ListedPartner): Date | null {
+function lastUseOf({ secrets }: ListedPartner): Date | null {
   const uses = secrets.flatMap(({ lastUsedAt }) => lastUsedAt ?? []);
   return uses.length === 0 ? null : new Date(Math.max(...uses.map((at) => at.getTime())));
 }

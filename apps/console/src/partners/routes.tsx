@@ -18,7 +18,7 @@ import { PartnerPage } from "./partner-page.tsx";
 import { PartnersPage } from "./partners-page.tsx";
 
 /** More would make a page that nobody reads. */
-const maxCompared = 500;
+const maxCompared = 200;
 const refusalsKeptMs = 7 * 86_400_000;
 
 export function addPartnerRoutes(router: Router<PageState>, context: ConsoleContext): void {

@@ -28,8 +28,7 @@ export function errorBoundary(logger: Logger) {
   };
 }
 
-export const notFound = () =>
-  new Refusal(404, "No such page", "There is nothing at this address. Check how it is spelt.");
+const notFound = () => new Refusal(404, "No such page", "There is nothing at this address. Check how it is spelt.");
 
 function toRefusal(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
