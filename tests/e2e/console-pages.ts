@@ -6,6 +6,7 @@ import { hostile } from "./fill-console.ts";
  */
 export const consolePages: [name: string, path: string][] = [
   ["the overview", "/"],
+  ["arrivals", "/arrivals"],
   ["the search", "/search"],
   ["a search", "/search?q=TRIP-1000"],
   ["a search for a hostile text", `/search?q=${encodeURIComponent(hostile.reference)}`],

@@ -17,6 +17,7 @@ export const hostile = {
 };
 
 const weekMs = 7 * 86_400_000;
+const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
 
 /** Fills all pages of the console as two weeks of use do, with hostile values wherever somebody else writes one. */
 export async function fillConsole(own: SharedSurroundings, secret: string): Promise<void> {
@@ -30,9 +31,16 @@ export async function fillConsole(own: SharedSurroundings, secret: string): Prom
     for (const reference of [`TRIP-${1000 + index}`, `TRIP-${2000 + index}`])
       await postAccepted(ingest, {
         ...{ secret, reference },
-        fields: { consumerName, consumerEmail: `guest${index}@example.com`, consumerPhone: "+44 20 7183 8750" },
+        fields: {
+          ...{ consumerName, consumerEmail: `guest${index}@example.com`, consumerPhone: "+44 20 7183 8750" },
+          consumerTripArrivalDate: tomorrow,
+        },
       });
-  await postAccepted(ingest, { secret, reference: hostile.reference, fields: { notes: hostile.note } });
+  await postAccepted(ingest, {
+    secret,
+    reference: hostile.reference,
+    fields: { notes: hostile.note, consumerTripArrivalDate: tomorrow },
+  });
   for (const notes of ["late arrival", "no stairs"])
     await postAccepted(ingest, {
       secret,
@@ -109,10 +117,10 @@ async function subscribe({ pool }: SharedSurroundings): Promise<void> {
 }
 
 async function insertDeadLetter({ pool }: SharedSurroundings): Promise<void> {
-  for (const reference of ["TRIP-1000", hostile.reference])
+  for (const reference of ["TRIP-1000", hostile.reference, "TRIP-NEW"])
     await writeDeadLetter(pool, {
       ...{ eventId: randomUUID(), partner: "acme", kind: "update", referenceKind: "trip", reference, sequence: 1 },
-      ...{ errorCode: "22003", error: hostile.name, attempts: 15 },
+      ...{ errorCode: "22003", error: hostile.name, attempts: 15, arrivalDay: tomorrow },
       envelope: Buffer.from(JSON.stringify({ version: 1, payload: { notes: hostile.note } })),
     });
 }

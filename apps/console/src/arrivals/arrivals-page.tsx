@@ -1,7 +1,7 @@
 import type { Arrivals, ArrivingGuest } from "@booking-events/operations";
 import type { VNode } from "preact";
 import { BookingLink } from "../events/booking-link.tsx";
-import { Badge } from "../page/badge.tsx";
+import { Badge, type Tone } from "../page/badge.tsx";
 import { Filters } from "../page/filters.tsx";
 import { Layout } from "../page/layout.tsx";
 import { formatNumber } from "../page/numbers.ts";
@@ -38,7 +38,7 @@ export function ArrivalsPage({ view, arrivals, within, query }: ArrivalsPageProp
         path="/arrivals"
         query={query}
         fields={[
-          { name: "within", label: "Within", choices: windows },
+          { name: "within", label: "Within", choices: windows, initial: defaultWindow },
           { name: "partner", label: "Partner" },
         ]}
       />
@@ -106,16 +106,25 @@ function columnsFor({ now }: View): Column<ArrivingGuest>[] {
   return [
     { title: "Arrives", cell: (guest) => <Arrival guest={guest} now={now} /> },
     {
+      title: "At",
+      cell: ({ destinationAirport, destinationCountry }) =>
+        destinationAirport ?? destinationCountry ?? <span class="faint">–</span>,
+    },
+    {
       title: "Booking",
       isName: true,
       isWide: true,
-      cell: BookingLink,
+      cell: (guest) => (
+        <>
+          <BookingLink {...guest} />{" "}
+          <small class="line">
+            of <a href={paths.partner(guest.partner)}>{guest.partner}</a>
+          </small>
+        </>
+      ),
     },
-    { title: "Partner", cell: ({ partner }) => <a href={paths.partner(partner)}>{partner}</a> },
-    { title: "To", cell: describePlace },
     { title: "Last word", cell: ({ lastWordAt }) => <Time at={lastWordAt} now={now} none="unknown" /> },
     { title: "State", cell: (guest) => <State guest={guest} /> },
-    { title: "Can't be read", cell: ({ unreadable }) => unreadable.join(", ") || <span class="faint">–</span> },
   ];
 }
 
@@ -124,25 +133,36 @@ function Arrival({ guest: { arrivalAt, arrivalDay }, now }: { guest: ArrivingGue
   return arrivalDay === null ? <span class="faint">unknown</span> : <Day text={arrivalDay} />;
 }
 
-function describePlace({ destinationCountry, destinationAirport }: ArrivingGuest): VNode | string {
-  return [destinationAirport, destinationCountry].filter(Boolean).join(", ") || <span class="faint">–</span>;
-}
-
-function State({ guest: { isApplied, appliedUntil, letters, waiting } }: { guest: ArrivingGuest }): VNode {
-  if (isApplied) return <Badge tone="good">applied</Badge>;
+function State({ guest }: { guest: ArrivingGuest }): VNode {
   return (
-    <span class="badges">
-      {appliedUntil === null && <Badge tone="bad">nothing applied</Badge>}
-      {letters.map(({ kind, errorCode }) => (
-        <Badge tone="bad">
-          {kind ?? "event"} dead: {errorCode}
-        </Badge>
+    <>
+      {describeState(guest).map(([tone, text]) => (
+        <>
+          <Badge tone={tone}>{text}</Badge>{" "}
+        </>
       ))}
-      {waiting.map(({ kind, state }) => (
-        <Badge tone="warn">
-          {kind ?? "event"} {state}
-        </Badge>
-      ))}
-    </span>
+    </>
   );
 }
+
+function describeState(guest: ArrivingGuest): [Tone, string][] {
+  const { isApplied, isUnresolved, appliedUntil, letters, waiting, unreadable } = guest;
+  const [soon, late] = isUnresolved ? (["warn", "bad"] as const) : (["info", "info"] as const);
+  return [
+    ...(isApplied ? [["good", "applied"] as [Tone, string]] : []),
+    ...(appliedUntil === null ? [[late, "nothing applied"] as [Tone, string]] : []),
+    ...letters.map(({ kind, errorCode }): [Tone, string] => ["bad", `${kind ?? "event"} dead: ${errorCode}`]),
+    ...waiting.map(({ kind, state }): [Tone, string] => [soon, `${kind ?? "event"} ${state}`]),
+    ...unreadable.map((field): [Tone, string] => ["warn", `${labels[field] ?? field} unreadable`]),
+  ];
+}
+
+/** The names of fields are too long for a telephone. */
+const labels: Record<string, string> = {
+  consumerPhone: "phone",
+  consumerEmail: "e-mail",
+  consumerTripDestinationCountryName: "country",
+  consumerTripDestinationAirportCode: "airport",
+  agentPhoneNumber: "agent's phone",
+  agentEmail: "agent's e-mail",
+};

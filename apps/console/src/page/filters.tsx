@@ -8,6 +8,8 @@ export interface FilterField {
   label: string;
   /** Without them, it is a text. */
   choices?: readonly (string | { value: string; label: string })[];
+  /** The choice that counts if the URL has none. Without it, that is any. */
+  initial?: string;
   /** What a text looks like, such as "1h or 02:00". */
   example?: string;
 }
@@ -19,13 +21,14 @@ interface FiltersProps {
 }
 
 export function Filters({ path, query, fields }: FiltersProps): VNode {
-  const isFiltered = fields.some(({ name }) => (query.get(name) ?? "") !== "");
+  const chosenOf = ({ name, initial = "" }: FilterField) => query.get(name) || initial;
+  const isFiltered = fields.some((field) => chosenOf(field) !== (field.initial ?? ""));
   return (
     <form class="filters" action={path}>
       {fields.map((field) => (
         <label for={`filter-${field.name}`}>
           {field.label}
-          <Field field={field} value={query.get(field.name) ?? ""} />
+          <Field field={field} value={chosenOf(field)} />
         </label>
       ))}
       <button type="submit" class="button">
@@ -41,13 +44,13 @@ export function Filters({ path, query, fields }: FiltersProps): VNode {
 }
 
 function Field({ field, value }: { field: FilterField; value: string }): VNode {
-  const { name, choices, example } = field;
+  const { name, choices, initial, example } = field;
   const id = `filter-${name}`;
   if (choices === undefined) return <input id={id} name={name} value={value} placeholder={example} maxLength={1_000} />;
   const options = choices.map((choice) => (typeof choice === "string" ? { value: choice, label: choice } : choice));
   return (
     <select id={id} name={name}>
-      <option value="">any</option>
+      {initial === undefined && <option value="">any</option>}
       {options.map((option) => (
         <option value={option.value} selected={option.value === value}>
           {option.label}

@@ -44,5 +44,9 @@ export function formatClock(at: Date, hasSeconds = false): string {
 export const formatDayAndClock = (at: Date): string => `${at.toISOString().slice(5, 10)} ${formatClock(at)}`;
 
 export function Day({ text }: { text: string }): VNode {
-  return <time dateTime={text}>{text}</time>;
+  return (
+    <time dateTime={text} class="day">
+      {text}
+    </time>
+  );
 }
