@@ -60,7 +60,7 @@ export function AuditPage({ view, query, actions, next, erasures }: AuditPagePro
 const actionColumns = (view: View): Column<OperatorAction>[] => [
   { title: "Time", isName: true, cell: ({ at }) => <Time at={at} now={view.now} /> },
   { title: "Who", cell: ({ by }) => <Text value={by} limit={40} /> },
-  { title: "Did", cell: ({ command }) => command },
+  { title: "Did", cell: ({ command }) => <span class="nowrap">{command}</span> },
   { title: "To", isWide: true, cell: (action) => <Text value={describeValues(action.arguments)} limit={200} /> },
   { title: "Result", cell: (action) => <Result action={action} /> },
 ];

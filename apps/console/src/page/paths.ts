@@ -9,6 +9,5 @@ export const paths = {
   },
   partner: (id: string) => `/partners/${encodeURIComponent(id)}`,
   subscription: (name: string) => `/subscriptions/${encodeURIComponent(name)}`,
-  search: (text: string) => `/search?q=${encodeURIComponent(text)}`,
   events: (filter: Record<string, string>) => `/events?${new URLSearchParams(filter)}`,
 };

@@ -8,6 +8,7 @@ import {
   warningDaysKept,
 } from "@booking-events/operations";
 import type { VNode } from "preact";
+import { EventLink } from "../events/event-link.tsx";
 import { Badge } from "../page/badge.tsx";
 import { BarChart } from "../page/chart.tsx";
 import { ConfirmForm } from "../page/confirm-form.tsx";
@@ -199,13 +200,7 @@ const warningColumns = (view: View): Column<WarningTotal>[] => [
   {
     title: "Last event",
     cell: ({ lastEventId }) =>
-      lastEventId === null ? (
-        <span class="faint">a dry run</span>
-      ) : (
-        <a href={paths.search(lastEventId)}>
-          <Id value={lastEventId} />
-        </a>
-      ),
+      lastEventId === null ? <span class="faint">a dry run</span> : <EventLink id={lastEventId} />,
   },
 ];
 

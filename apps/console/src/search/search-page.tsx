@@ -1,10 +1,11 @@
 import type { Found, FoundByText } from "@booking-events/operations";
 import type { VNode } from "preact";
+import { EventLink } from "../events/event-link.tsx";
 import { Badge } from "../page/badge.tsx";
 import { Layout } from "../page/layout.tsx";
 import { paths } from "../page/paths.ts";
 import { type Column, Empty, Table } from "../page/table.tsx";
-import { Id, Text } from "../page/text.tsx";
+import { Text } from "../page/text.tsx";
 import type { View } from "../page/view.ts";
 
 /** @param props.result null: nothing was asked */
@@ -69,7 +70,7 @@ const columns: Column<Found>[] = [
   },
   { title: "Partner", cell: ({ partner }) => (partner === null ? "" : <a href={paths.partner(partner)}>{partner}</a>) },
   { title: "Booking", isWide: true, cell: (found) => <BookingLink found={found} /> },
-  { title: "Event", cell: ({ eventId }) => (eventId === null ? "" : <Id value={eventId} />) },
+  { title: "Event", cell: ({ eventId }) => eventId !== null && <EventLink id={eventId} /> },
   { title: "State", cell: ({ state }) => state ?? "" },
 ];
 
