@@ -10,6 +10,7 @@ import {
   listBookingDeliveries,
   type PointInTime,
   type Queryable,
+  settleAll,
 } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
@@ -50,7 +51,7 @@ export interface Proof {
 /** Some milliseconds of Redis' time. */
 const eventsLookedAt = 20_000;
 /** Some milliseconds of PostgreSQL's time. */
-const maxVerified = 1_000;
+const maxVerified = 300;
 const maxChanges = 50;
 const maxReaders = 100;
 
@@ -93,14 +94,17 @@ async function prove(context: Context, options: ProofOptions, withValues: boolea
   const story = await findStory(context, { ...named, limit, before, withValues, maxLooked });
   const { stored, erased, referenceKind } = story;
   if (stored === null) return { story, point: null, verification: null, changes: [], deliveries: [] };
-  const told = await readDatabase(context, async (client) => ({
+  const reading = readDatabase(context, async (client) => ({
     point: await readPoint(client, stored.bookingKey, wanted ?? { at: farFuture }, withValues ? "all" : tripFields),
     changes: await listBookingChanges(client, stored.bookingId, maxChanges),
     deliveries: await listBookingDeliveries(client, { bookingId: stored.bookingId, partner }, maxReaders),
   }));
   const isShort = isThorough || story.earlier + story.events.length <= maxVerified;
-  const verification =
-    erased === null && isShort && referenceKind !== null ? await verify(context, story, referenceKind) : null;
+  const verifying =
+    erased === null && isShort && referenceKind !== null
+      ? verify(context, story, referenceKind)
+      : Promise.resolve(null);
+  const [told, verification] = await settleAll([reading, verifying]);
   return { story, verification, ...told };
 }
 
