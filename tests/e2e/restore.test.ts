@@ -175,11 +175,12 @@ test("what the log has lost is not restorable, and what was erased never comes b
 }, 60_000);
 
 test("a booking's story says what each event changed, what it was at a time, and who erased it", async () => {
-  const show = async (...args: string[]) => {
-    const ran = await runOps(["bookings", "show", "acme", "A", ...args], { environment: own.environment });
+  const showBooking = async (...args: string[]) => {
+    const ran = await runOps(["bookings", "show", "acme", ...args], { environment: own.environment });
     expect(ran).toMatchObject({ exitCode: 0, stderr: "" });
     return ran.stdout;
   };
+  const show = (...args: string[]) => showBooking("A", ...args);
   const priced = { consumerTripPartnerExternalReference: "A", note: "one", price: 1 };
   await apply(event(1, "A", "one"), event(2, "A", "", { payload: priced }), event(3, "A", "two", { secretId: "s2" }));
   await apply(deletion(4, "A"));
@@ -209,6 +210,10 @@ test("a booking's story says what each event changed, what it was at a time, and
   expect(await show()).toMatch(/^Booking A of acme: erased\n/);
   expect(await show()).toMatch(/^ +Erased +\S+Z by ada$/m);
   expect(JSON.parse(await show("--json"))).toMatchObject({ reference: "A", erased: { by: "ada" } });
+  // As the log names it now.
+  const { rows } = await own.pool.query("select distinct reference from booking_events");
+  expect(rows).toEqual([{ reference: expect.stringMatching(/^erased-/) }]);
+  expect(await showBooking(rows[0].reference)).toMatch(/^ +Erased +\S+Z by ada$/m);
 });
 
 test("one search finds bookings, events in the queue and refused requests, of all partners", async () => {

@@ -12,7 +12,14 @@ export type { BookingToErase } from "./guests/booking-to-erase.ts";
 export { type DigestKey, DigestKeyError, openDigestKey, readDigestKey } from "./guests/digest-key.ts";
 export { eraseBooking } from "./guests/erase-booking.ts";
 export { eraseDeadLetters, recordErasedLetter } from "./guests/erase-dead-letters.ts";
-export { eraseIdentity, findErased, recordErased, recordIfErased, toErasedEntry } from "./guests/erased-bookings.ts";
+export {
+  eraseIdentity,
+  findErased,
+  findErasedKeys,
+  recordErased,
+  recordIfErased,
+  toErasedEntry,
+} from "./guests/erased-bookings.ts";
 export {
   beginErasure,
   countErasedJob,

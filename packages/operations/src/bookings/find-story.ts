@@ -6,6 +6,7 @@ import {
   findBookingAt,
   findBookings,
   findChangedFields,
+  findErasedKeys,
   findErasure,
   listBookingEvents,
   listDeadLetters,
@@ -63,7 +64,7 @@ export async function findStory(context: Context, options: StoryOptions): Promis
   const queue = isFirstPage ? await searchQueue(context, { ...wanted, maxLooked: options.maxLooked }) : undefined;
   const read = (keys: Buffer[]) => readDatabase(context, (client) => readStory(client, { ...wanted, keys }, options));
   let found = await read(keysOf(partner, reference, wantedKind));
-  if (found.stored === null) found = await read(await erasedKeysOf(context, keysOf(partner, reference, wantedKind)));
+  if (found.stored === null) found = await read(await erasedKeysOf(context, wanted));
   const { booking, erased, log, letters, stored } = found;
   const queued = queue?.events ?? [];
   const kinds = new Set([found.referenceKind, ...queued.map(kindOf), ...letters.map((letter) => letter.referenceKind)]);
@@ -84,11 +85,13 @@ interface Wanted {
   referenceKind: ReferenceKind | undefined;
 }
 
-/** @returns the keys under which the bookings are, once they are erased; none if the key of digests is not known */
-async function erasedKeysOf(context: Context, plainKeys: Buffer[]): Promise<Buffer[]> {
+/** @returns the keys of erased bookings that had this reference before, as far as the key of digests is known, or have it */
+async function erasedKeysOf(context: Context, { partner, reference, referenceKind }: Wanted): Promise<Buffer[]> {
+  const found = await readDatabase(context, (client) => findErasedKeys(client, { partner, reference }));
+  if (found.length > 0) return found;
   try {
     const key = await readDatabase(context, (client) => readKey(context, client));
-    return plainKeys.map((plain) => eraseIdentity(key, plain).bookingKey);
+    return keysOf(partner, reference, referenceKind).map((plain) => eraseIdentity(key, plain).bookingKey);
   } catch (error) {
     if (!(error instanceof OperationFailure)) throw error;
     context.notify(`Whether the booking was erased is not known. ${error.message}`);

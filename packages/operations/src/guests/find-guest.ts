@@ -8,7 +8,7 @@ import {
 } from "@booking-events/store";
 import type { Context, Pool } from "../context.ts";
 import { withDatabase } from "../services/database.ts";
-import { openKey } from "../services/digest-key.ts";
+import { readKey } from "../services/digest-key.ts";
 import { requireKnown } from "../services/partners-file.ts";
 
 export interface StoredFindings {
@@ -21,7 +21,7 @@ export async function findGuest(
   context: Context,
   search: GuestSearch,
 ): Promise<{ exact: StoredFindings; near: StoredFindings }> {
-  const found = await withDatabase(context, async (pool) => findStored(pool, await openKey(context, pool), search));
+  const found = await withDatabase(context, async (pool) => findStored(pool, await readKey(context, pool), search));
   requireKnown(context, search.partner, [...found.bookings, ...found.letters]);
   return { exact: exactOf(found), near: nearOf(found) };
 }

@@ -44,6 +44,18 @@ export async function findErased(client: Queryable, key: DigestKey, bookingKeys:
   );
 }
 
+/** @returns the keys of a partner's erased bookings that have this reference since */
+export async function findErasedKeys(
+  client: Queryable,
+  { partner, reference }: { partner: string; reference: string },
+): Promise<Buffer[]> {
+  const { rows } = await client.query<{ bookingKey: Buffer }>(
+    `select booking_key as "bookingKey" from bookings where reference = $1 and partner = $2 and erased_at is not null`,
+    [reference, partner],
+  );
+  return rows.map(({ bookingKey }) => bookingKey);
+}
+
 /** The event's entry in the log, without its content, reference and key. */
 export function toErasedEntry(key: DigestKey, event: ErasedEvent): EventToInsert {
   const { id, partner, kind, referenceKind, sequence, receivedAt } = event;
