@@ -63,11 +63,18 @@ test("values are shown once, to who has the role, with a reason that is recorded
   expect(rows).toEqual([
     {
       ...{ operator: "Ada", command: "bookings reveal", outcome: "done" },
-      arguments: { partner: "acme", reason: "wrong-data", ticket: "OPS-1" },
-      did: { bookingId: rows[0].id },
+      arguments: { partner: "acme", bookingId: rows[0].id, reason: "wrong-data", ticket: "OPS-1" },
+      did: {},
       id: rows[0].id,
     },
   ]);
+});
+
+test("the record of a look at values never has the reference, though there is no such booking", async () => {
+  const ada = await own.desk.logIn();
+  expect((await ada.post("/bookings/acme/Robin-Wren", { reason: "legal" })).status).toBe(404);
+  const { rows } = await own.query("select to_jsonb(operator_actions)::text as text from operator_actions");
+  expect(JSON.stringify(rows)).not.toContain("Robin-Wren");
 });
 
 test("an event that waits, and one that is dead, are part of the story", async () => {

@@ -72,19 +72,25 @@ export type RevealReason = (typeof revealReasons)[number];
 /** Of a ticket, such as `OPS-1234`. */
 export const ticketPattern = /^[A-Za-z0-9#/_-]{1,40}$/;
 
-/** Does the same with all values, and records who has looked at which booking, and why. */
-export function revealBooking(
+/**
+ * Does the same with all values, and records who has looked at which booking, and why. What is refused because there is no
+ * such booking is not recorded: the sentence names the reference, which may be a guest's name.
+ */
+export async function revealBooking(
   context: ActingContext,
   options: ProofOptions,
   why: { reason: RevealReason; ticket: string | undefined },
 ): Promise<Proof> {
-  // Before it is known which booking it is: what can't be recorded is not shown.
-  const given = { partner: options.partner, ...why };
-  return recordAction(context, { command: "bookings reveal", arguments: given }, async (record) => {
-    const proof = await prove(context, options, true);
-    record.did = { bookingId: proof.story.stored?.bookingId ?? null };
-    return proof;
+  const { partner, reference, referenceKind } = options;
+  const { stored } = await findStory(context, {
+    partner,
+    reference,
+    referenceKind,
+    limit: 1,
+    maxLooked: eventsLookedAt,
   });
+  const given = { partner, bookingId: stored?.bookingId, ...why };
+  return recordAction(context, { command: "bookings reveal", arguments: given }, () => prove(context, options, true));
 }
 
 async function prove(context: Context, options: ProofOptions, withValues: boolean): Promise<Proof> {
