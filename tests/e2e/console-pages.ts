@@ -22,7 +22,6 @@ export const consolePages: [name: string, path: string][] = [
   ["the preview of a discard", "/stuck/discard"],
   ["the form of a restore", "/restore"],
   ["that of one booking", `/restore?partner=acme&reference=${encodeURIComponent(hostile.reference)}&at=2h`],
-  ["arrivals", "/arrivals"],
   ["tasks", "/tasks"],
   ["partners", "/partners"],
   ["a partner", "/partners/acme"],
