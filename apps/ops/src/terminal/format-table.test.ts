@@ -43,6 +43,12 @@ test("if that is not enough, each row becomes a record, whose texts break betwee
   });
 });
 
+test("a word of a record that has no room beside its header stands below it", () => {
+  expect(formatTable(columns, [["2026", "0123456789", "because of thatwordalone", "aa"]], 18).lines).toEqual([
+    ...["WHEN  2026", "ID    0123456789", "NAME", "  because of", "  thatwordalone", "NOTE  aa"],
+  ]);
+});
+
 test("a text below a row breaks between words, and takes no line if it is empty", () => {
   const why: Column<Row> = { header: "WHY", value: ([, , , text]) => text };
   const some: Row[] = [

@@ -43,16 +43,18 @@ export function formatTable<Row>(
   };
 }
 
-/** Records are separated by an empty line. */
+/** Records are separated by an empty line. A word that has no room beside its header stands below it. */
 function toRecord(columns: MeasuredColumn[], row: number, width: number): string[] {
   const labelWidth = Math.max(...columns.map(({ header }) => header.length)) + gap.length;
   const lines = columns
     .filter(({ cells }) => cells[row] !== "")
-    .flatMap(({ header, cells }) =>
-      wrap(cells[row] ?? "", width - labelWidth).map(
-        (text, line) => (line === 0 ? header : "").padEnd(labelWidth) + text,
-      ),
-    );
+    .flatMap(({ header, cells }) => {
+      const text = cells[row] ?? "";
+      const beside = wrap(text, width - labelWidth);
+      if (beside.some((line) => stringWidth(line) > width - labelWidth))
+        return [header, ...wrap(text, width - gap.length).map((line) => gap + line)];
+      return beside.map((line, index) => (index === 0 ? header : "").padEnd(labelWidth) + line);
+    });
   return row === 0 ? lines : ["", ...lines];
 }
 
