@@ -7,11 +7,19 @@ import { Text } from "../page/text.tsx";
 /** What needs a person, before all else on a page. */
 export function Concerns({
   concerns,
+  unresolvedGuests,
   runbookUrl,
 }: {
   concerns: readonly Concern[];
+  unresolvedGuests: number;
   runbookUrl: string | undefined;
 }): VNode {
+  if (concerns.length === 0 && unresolvedGuests > 0)
+    return (
+      <p class="notice notice-remark" role="status">
+        Everything runs. Look at <a href="/arrivals">the guests who arrive soon</a>: something is unresolved.
+      </p>
+    );
   if (concerns.length === 0)
     return (
       <p class="notice notice-done" role="status">

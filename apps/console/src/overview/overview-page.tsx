@@ -33,11 +33,11 @@ export function OverviewPage({ view, overview }: { view: View; overview: Overvie
 
 /** What is read again and again. It is the same for all who look. */
 export function OverviewPart({ overview, runbookUrl }: { overview: Overview; runbookUrl: string | undefined }): VNode {
-  const { at, status, concerns, traffic, day } = overview;
+  const { at, status, concerns, traffic, day, arrivals } = overview;
   const readers = "value" in status.database ? (status.database.value.data?.feedReaders ?? []) : [];
   return (
     <>
-      <Concerns concerns={concerns} runbookUrl={runbookUrl} />
+      <Concerns concerns={concerns} unresolvedGuests={arrivals?.unresolved ?? 0} runbookUrl={runbookUrl} />
       <Stats stats={toStats(overview)} />
       {day !== null && (
         <Section title="Events a minute" hint="Of the last 24 hours, by half an hour, as a sample of the log shows.">
@@ -86,6 +86,12 @@ export function OverviewPart({ overview, runbookUrl }: { overview: Overview; run
 
 const maxReaders = 20;
 
+/** A contact that can't be read can be asked for. Of a dead or waiting event, nobody knows what it says. */
+function toneOf({ unresolved, dead, waiting }: NonNullable<Overview["arrivals"]>): Stat["tone"] {
+  if (dead + waiting > 0) return "bad";
+  return unresolved > 0 ? "warn" : undefined;
+}
+
 function toStats({ at, status, traffic, arrivals }: Overview): Stat[] {
   const queue = "value" in status.queue ? status.queue.value : null;
   const data = "value" in status.database ? status.database.value.data : null;
@@ -97,7 +103,7 @@ function toStats({ at, status, traffic, arrivals }: Overview): Stat[] {
       name: "Guests unresolved",
       value: arrivals === null ? null : formatNumber(arrivals.unresolved),
       detail: arrivals === null ? undefined : `of ${formatNumber(arrivals.arriving)} who arrive within 48 hours`,
-      tone: arrivals !== null && arrivals.unresolved > 0 ? "bad" : undefined,
+      tone: arrivals === null ? undefined : toneOf(arrivals),
       to: "/arrivals",
     },
     { name: "Events a minute", value: rate === null ? null : formatRate(rate), to: "/events" },
