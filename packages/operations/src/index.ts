@@ -27,6 +27,7 @@ export {
   toGuestSearch,
 } from "@booking-events/store";
 export type { PostOutcome } from "@booking-events/subscribers";
+export { describeValues } from "./actions/describe-values.ts";
 export { listActions } from "./actions/list-actions.ts";
 export { type ActingContext, recordAction, recordTransaction } from "./actions/record-action.ts";
 export { type Arrivals, type ArrivingGuest, arrivalWindowMs, findArrivals } from "./arrivals/find-arrivals.ts";

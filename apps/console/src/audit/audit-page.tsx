@@ -1,4 +1,4 @@
-import type { Erasure, OperatorAction } from "@booking-events/operations";
+import { describeValues, type Erasure, type OperatorAction } from "@booking-events/operations";
 import type { VNode } from "preact";
 import { Badge, type Tone } from "../page/badge.tsx";
 import { Filters } from "../page/filters.tsx";
@@ -75,18 +75,6 @@ function Result({ action: { outcome, did, problem } }: { action: OperatorAction 
       {details !== "" && <Text value={details} limit={120} />}
     </>
   );
-}
-
-/** For example: partner acme, kinds (create, update) */
-function describeValues(values: object): string {
-  return Object.entries(values)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => (Array.isArray(values) ? describeValue(value) : `${name} ${describeValue(value)}`))
-    .join(", ");
-}
-
-function describeValue(value: unknown): string {
-  return typeof value === "object" && value !== null ? `(${describeValues(value)})` : String(value);
 }
 
 const erasureColumns = (view: View): Column<Erasure>[] => [

@@ -1,4 +1,4 @@
-import { listActions, type OperatorAction, toSeconds } from "@booking-events/operations";
+import { describeValues, listActions, type OperatorAction, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { parseLimitUpTo } from "../terminal/arguments.ts";
@@ -55,15 +55,3 @@ const columns: Column<Shown>[] = [
   { header: "DID", value: ({ did }) => describeValues(did) },
   { header: "WHY", value: ({ problem }) => problem ?? "" },
 ];
-
-/** For example: partner acme, kinds (create, update) */
-function describeValues(values: object): string {
-  return Object.entries(values)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => (Array.isArray(values) ? describeValue(value) : `${name} ${describeValue(value)}`))
-    .join(", ");
-}
-
-function describeValue(value: unknown): string {
-  return typeof value === "object" && value !== null ? `(${describeValues(value)})` : String(value);
-}
