@@ -113,3 +113,17 @@ test("what the partner sent meanwhile, waited in the queue or was erased is no m
   run.erased = new Set(["acme DELETED"]);
   expect(findWrongRestores(run)).toEqual([]);
 });
+
+test("while the queue has events of a reference, its trip and its consumer are left alone", () => {
+  const run = goodRun();
+  run.log.push(event(13, "consumer CHANGED", "new"));
+  run.log.splice(5, 1);
+  const leave = (reason: string) => {
+    const left = { ...planned, reference: "CHANGED", action: null, reason };
+    for (const restore of run.restores)
+      restore.done = { readAtMs: 20, bookings: [left, { ...planned, reference: "DELETED" }, leftNew] };
+    return findWrongRestores(run);
+  };
+  expect(leave("in-queue")).toEqual([]);
+  expect(leave("same")).toHaveLength(2);
+});

@@ -159,6 +159,26 @@ test("what the partner sent meanwhile wins, and what waits in the queue is left 
   );
 }, 60_000);
 
+test("a booking whose first event waits is not unknown, also if a trip has the same reference", async () => {
+  await apply(event(1, "SAME", "one"));
+  const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
+  const producer = createProducer({ redisServers, prefix, onError: () => {} });
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  await producer.enqueueNumbered([
+    event(11, "SAME", "", { payload: { consumerPartnerExternalReference: "SAME" } }),
+    event(12, "NEW", "waits"),
+  ]);
+  await producer.close();
+  const { bookings } = await restore("SAME", "NEW", "NEVER", "--at", timeOf(5), "--dry-run");
+  expect(
+    bookings.map(({ reference, referenceKind, reason }: Record<string, unknown>) => [reference, referenceKind, reason]),
+  ).toEqual([
+    ["SAME", "trip", "in-queue"],
+    ["NEW", null, "in-queue"],
+    ["NEVER", null, "unknown"],
+  ]);
+});
+
 test("what the log has lost is not restorable, and what was erased never comes back", async () => {
   await apply(...["KEPT", "LOST", "ERASED"].map((reference, index) => event(index + 1, reference, "right")));
   await apply(...["KEPT", "LOST", "ERASED"].map((reference, index) => event(index + 11, reference, "wrong")));

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
-import { digestSubject, type NumberedEvent, openQueuedEvents, reservePlace } from "@booking-events/queue";
+import { type NumberedEvent, openQueuedEvents, reservePlace, subjectOf } from "@booking-events/queue";
 import type { ReferenceKind } from "@booking-events/schema";
 import {
+  type DigestKey,
   findErased,
   findRestorable,
   findTouching,
@@ -20,7 +21,7 @@ import { readSnapshot, withDatabase } from "../services/database.ts";
 import { readKey } from "../services/digest-key.ts";
 import { readRedisSettings, withRedis } from "../services/queue.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";
-import { type PlannedBooking, payloadOf, planBooking, type RestoreRule } from "./plan-restore.ts";
+import { type PlannedBooking, payloadOf, planBooking, type Reason, type RestoreRule } from "./plan-restore.ts";
 import { type RestoreResults, type RestoreRun, withRestoreRun } from "./restore-run.ts";
 
 export interface RestoreRequest {
@@ -116,7 +117,7 @@ async function restore(
       const place = await withRedis(context, (settings) => reservePlace(settings, !isDryRun));
       const inQueue = await findInQueue(context, request.partner);
       const rule = toRule(request, place, inQueue);
-      for await (const page of readPages(context, pool, request, progress)) {
+      for await (const page of readPages(context, pool, request, { progress, inQueue })) {
         stopIfCancelled(progress.signal);
         const events: NumberedEvent[] = [];
         for (const booking of await describePage(pool, page)) {
@@ -166,8 +167,7 @@ function toRule(request: RestoreRequest, place: number, inQueue: Set<string>): R
   return {
     deleteNew,
     seenUntil: Math.min(place, seenUntil),
-    isInQueue: (booking) =>
-      inQueue.has(digestSubject({ partner: booking.partner, payload: payloadOf("delete", booking) })),
+    isInQueue: (booking) => inQueue.has(subjectOf(booking.partner, booking.reference)),
   };
 }
 
@@ -176,14 +176,19 @@ async function* readPages(
   context: Context,
   pool: Pool,
   request: RestoreRequest,
-  progress: RestoreProgress,
+  watch: Watch,
 ): AsyncGenerator<RestorableBooking[]> {
   const { secret } = request;
   const sequence = request.at.getTime() * 1_000;
-  const keys =
-    request.references.length > 0 ? keysOfReferences(context, pool, request, progress) : touched(pool, request);
+  const keys = request.references.length > 0 ? keysOfReferences(context, pool, request, watch) : touched(pool, request);
   for await (const page of keys)
     yield readSnapshot(pool, (client) => findRestorable(client, page, { sequence, secret }));
+}
+
+interface Watch {
+  progress: RestoreProgress;
+  /** Their subjects, which bookings of both kinds share. */
+  inQueue: Set<string>;
 }
 
 /** @yields the keys of the bookings that exist. The others are planned at once */
@@ -191,7 +196,7 @@ async function* keysOfReferences(
   context: Context,
   pool: Pool,
   { partner, references, referenceKind, secret, at }: RestoreRequest,
-  progress: RestoreProgress,
+  { progress, inQueue }: Watch,
 ): AsyncGenerator<Buffer[]> {
   const key = await readKey(context, pool);
   const wanted = secret === undefined ? undefined : await collectTouched(pool, { partner, secret, at });
@@ -204,13 +209,18 @@ async function* keysOfReferences(
       (booking) => booking.bookingKey,
     );
     yield found.filter((each) => wanted === undefined || wanted.has(each.toString("hex")));
-    const missing = keysOfEach.filter(({ keys }) => !keys.some((one) => found.some((other) => one.equals(other))));
-    for (const { reference, keys } of missing) {
-      const reason = (await findErased(pool, key, keys)).size > 0 ? "erased" : "unknown";
-      const none = { action: null, changedFields: [], changesOfOthers: 0, deadLetters: 0 };
+    const none = { action: null, changedFields: [], changesOfOthers: 0, deadLetters: 0 };
+    for (const { reference, keys } of keysOfEach) {
+      if (keys.some((one) => found.some((other) => one.equals(other)))) continue;
+      const reason = await findReason(pool, key, keys, inQueue.has(subjectOf(partner, reference)));
       progress.plan({ partner, referenceKind: referenceKind ?? null, reference, reason, ...none });
     }
   }
+}
+
+async function findReason(pool: Pool, key: DigestKey, keys: Buffer[], isInQueue: boolean): Promise<Reason> {
+  if (isInQueue) return "in-queue";
+  return (await findErased(pool, key, keys)).size > 0 ? "erased" : "unknown";
 }
 
 async function collectTouched(pool: Pool, request: Pick<RestoreRequest, "partner" | "secret" | "at">) {
