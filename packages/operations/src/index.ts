@@ -2,6 +2,7 @@ export type { Outcome } from "@booking-events/bookings";
 export { defaultBytesPerDay, type NewSecret, type Partner } from "@booking-events/partners";
 export { type QueueStatus, type RecordedRefusal, warningDaysKept } from "@booking-events/queue";
 export {
+  arrivalWindowMs,
   type BookingChange,
   type BookingDelivery,
   type BookingDetails,
@@ -30,7 +31,7 @@ export type { PostOutcome } from "@booking-events/subscribers";
 export { describeValues } from "./actions/describe-values.ts";
 export { listActions } from "./actions/list-actions.ts";
 export { type ActingContext, recordAction, recordTransaction } from "./actions/record-action.ts";
-export { type Arrivals, type ArrivingGuest, arrivalWindowMs, findArrivals } from "./arrivals/find-arrivals.ts";
+export { type Arrivals, type ArrivingGuest, findArrivals } from "./arrivals/find-arrivals.ts";
 export { keysOf } from "./bookings/booking-keys.ts";
 export { describeTrip, pickTrip } from "./bookings/describe-trip.ts";
 export { findStory, type Story, TwoBookings, UnknownBooking } from "./bookings/find-story.ts";

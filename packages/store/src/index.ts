@@ -45,6 +45,7 @@ export {
   type Arrival,
   type ArrivalCounts,
   type ArrivalWindow,
+  arrivalWindowMs,
   contactFields,
   countArrivals,
   findWaitingArrivals,

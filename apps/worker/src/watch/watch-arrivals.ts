@@ -1,10 +1,8 @@
 import { listQueuedEvents, type ShardedQueue } from "@booking-events/queue";
 import { Gauge, type Registry } from "@booking-events/runtime";
-import { countArrivals, findWaitingArrivals, toWaitingWord, waitsLong } from "@booking-events/store";
+import { arrivalWindowMs, countArrivals, findWaitingArrivals, toWaitingWord, waitsLong } from "@booking-events/store";
 import type { Pool } from "pg";
 
-/** As `ops arrivals` by default. */
-const withinMs = 48 * 60 * 60 * 1_000;
 /** It reads the bookings of all guests who arrive, some thousands, and events that have waited for longest. */
 export const arrivalsIntervalMs = 60_000;
 /** Of each list of the queue. */
@@ -37,11 +35,10 @@ export class ArrivalsWatch {
 
   /** The queue is read first: an event leaves it only after PostgreSQL has it. */
   async look(now: Date = new Date()): Promise<void> {
-    const window = { now, until: new Date(now.getTime() + withinMs) };
-    const { events } = await listQueuedEvents({ ...this.#queue, limit: maxQueued });
-    const words = events
-      .flatMap(({ envelope }) => (envelope === null ? [] : toWaitingWord(envelope)))
-      .filter((word) => waitsLong(word, now));
+    const window = { now, until: new Date(now.getTime() + arrivalWindowMs) };
+    const { events: words } = await listQueuedEvents({ ...this.#queue, limit: maxQueued }, ({ envelope }) =>
+      envelope === null ? [] : [toWaitingWord(envelope)].filter((word) => waitsLong(word, now)),
+    );
     const waiting = await findWaitingArrivals(this.#pool, window, words);
     const { arriving, dead, unreadable } = await countArrivals(this.#pool, window);
     this.#arriving.set(arriving);

@@ -24,10 +24,12 @@ export interface ArrivingGuest extends Omit<Arrival, "isArriving" | "lastSequenc
   /** When it was received. */
   lastWordAt: Date | null;
   /** Newer events than those that are applied, which wait in the queue. */
-  waiting: Pick<QueuedEvent, "eventId" | "kind" | "state" | "nextAttemptAt" | "lastFailure">[];
+  waiting: WaitingEvent[];
   /** Somebody has to look: a dead letter, an event that has waited for over a minute, or a contact that can't be read. */
   isUnresolved: boolean;
 }
+
+type WaitingEvent = Pick<QueuedEvent, "eventId" | "kind" | "state" | "nextAttemptAt" | "lastFailure">;
 
 export interface Arrivals {
   until: Date;
@@ -49,9 +51,6 @@ interface ArrivalFilter {
   partner?: string | undefined;
   limit: number;
 }
-
-/** In which guests count who arrive, unless another time is chosen. */
-export const arrivalWindowMs = 48 * 60 * 60 * 1_000;
 
 /** Of each list of the queue. Those that have waited longest. */
 const maxQueued = 500;
@@ -90,7 +89,7 @@ export async function findArrivals(context: Context, { withinMs, partner, limit 
   };
 }
 
-type Word = WaitingWord & { event: QueuedEvent };
+type Word = WaitingWord & { event: WaitingEvent };
 
 async function readQueue(
   context: Context,
@@ -99,9 +98,9 @@ async function readQueue(
   if (!knowsRedis(context.environment)) return { words: [], problem: "REDIS_URL is not set" };
   try {
     const { events } = await withRedis(context, (settings) =>
-      listQueuedEvents({ ...settings, partner, limit: maxQueued }),
+      listQueuedEvents({ ...settings, partner, limit: maxQueued }, toWord),
     );
-    return { words: events.flatMap(toWord), problem: null };
+    return { words: events, problem: null };
   } catch (error) {
     if (error instanceof OperationFailure) return { words: [], problem: error.message };
     throw error;
@@ -109,8 +108,9 @@ async function readQueue(
 }
 
 /** What no release can read names no booking. */
-function toWord(event: QueuedEvent): Word[] {
-  return event.envelope === null ? [] : [{ event, ...toWaitingWord(event.envelope) }];
+function toWord({ envelope, eventId, kind, state, nextAttemptAt, lastFailure }: QueuedEvent): Word[] {
+  const event = { eventId, kind, state, nextAttemptAt, lastFailure };
+  return envelope === null ? [] : [{ event, ...toWaitingWord(envelope) }];
 }
 
 function toGuest({ isArriving: _, lastSequence, ...arrival }: Arrival, words: Word[], now: Date): ArrivingGuest {
@@ -120,13 +120,7 @@ function toGuest({ isArriving: _, lastSequence, ...arrival }: Arrival, words: Wo
     ...arrival,
     isApplied: sequences.length === 0,
     lastWordAt: newest === 0 ? null : new Date(Math.floor(newest / 1_000)),
-    waiting: words.map(({ event: { eventId, kind, state, nextAttemptAt, lastFailure } }) => ({
-      eventId,
-      kind,
-      state,
-      nextAttemptAt,
-      lastFailure,
-    })),
+    waiting: words.map(({ event }) => event),
     isUnresolved: hasFault(arrival) || words.some((word) => waitsLong(word, now)),
   };
 }

@@ -73,7 +73,8 @@ async function findInQueue(context: Context, { partner, cause, limit, maxLooked 
   const state = cause?.status;
   if (state === "dead") return { events: [], total: 0, looked: 0 };
   const code = cause?.code;
-  return withRedis(context, (settings) => listQueuedEvents({ ...settings, partner, state, code, limit, maxLooked }));
+  const wanted = { partner, state, code, limit, maxLooked };
+  return withRedis(context, (settings) => listQueuedEvents({ ...settings, ...wanted }, (event) => [event]));
 }
 
 async function findDead(pool: Queryable, { partner, cause, limit, after }: StuckFilter): Promise<DeadLetter[]> {

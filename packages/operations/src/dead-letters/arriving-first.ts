@@ -1,5 +1,4 @@
-import type { DeadLetter } from "@booking-events/store";
-import { arrivalWindowMs } from "../arrivals/find-arrivals.ts";
+import { arrivalWindowMs, type DeadLetter } from "@booking-events/store";
 
 const dayMs = 86_400_000;
 

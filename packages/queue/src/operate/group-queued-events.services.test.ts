@@ -69,10 +69,21 @@ test("those of one group are listed", async () => {
   await add(["c"], { code: "235", delay: hour });
   await add(["d"]);
   const list = async (more: { state: "delayed" | "waiting"; code?: string }) => {
-    const { events } = await listQueuedEvents({ redisServers: redisUrl(), prefix, shardCount: 1, limit: 10, ...more });
+    const { events } = await listQueuedEvents(
+      { redisServers: redisUrl(), prefix, shardCount: 1, limit: 10, ...more },
+      (event) => [event],
+    );
     return events.map(({ eventId }) => eventId).sort();
   };
   expect(await list({ state: "delayed", code: "23514" })).toEqual(["a", "b"]);
   expect(await list({ state: "delayed" })).toEqual(["a", "b", "c"]);
   expect(await list({ state: "waiting" })).toEqual(["d"]);
+});
+
+test("of more events than are read at once, the oldest come first, and only what is wanted is kept", async () => {
+  const all = Array.from({ length: 250 }, (_, index) => `id-${String(index).padStart(3, "0")}`);
+  await add(all);
+  const wanted = { redisServers: redisUrl(), prefix, shardCount: 1, limit: 230 };
+  const { events } = await listQueuedEvents(wanted, ({ eventId }) => (eventId.endsWith("7") ? [eventId] : []));
+  expect(events).toEqual(all.slice(0, 230).filter((id) => id.endsWith("7")));
 });

@@ -6,8 +6,8 @@ import { findShardCount, type ShardedQueue } from "../shards/for-each-shard.ts";
 import { locateShard, shardNumbers } from "../shards/shards.ts";
 import { type List, lists, type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
 
-export interface QueueListing {
-  events: QueuedEvent[];
+export interface QueueListing<Kept> {
+  events: Kept[];
   /** How many events were in the queue, and how many of them were looked at. */
   total: number;
   looked: number;
@@ -17,6 +17,8 @@ export interface QueueListing {
 const defaultMaxLooked = 100_000;
 /** Small enough that others wait for Redis about a millisecond. */
 const pageSize = 1_000;
+/** Events are read in groups of this many: at most 6.4 MB with the default limit of a body. */
+const eventsPerRead = 100;
 
 export interface QueueFilter {
   /** Undefined: of all. */
@@ -35,22 +37,33 @@ export interface QueueFilter {
  * Lists the events that have been in each list of the queue for longest. Events move while it looks, so one may be
  * missed.
  *
+ * @param keep what is wanted of each. Some thousands of whole events may be more than a process has memory for
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
-export async function listQueuedEvents(options: ShardedQueue & QueueFilter): Promise<QueueListing> {
-  const listing: QueueListing = { events: [], total: 0, looked: 0 };
+export async function listQueuedEvents<Kept>(
+  options: ShardedQueue & QueueFilter,
+  keep: (event: QueuedEvent) => Kept[],
+): Promise<QueueListing<Kept>> {
+  const listing: QueueListing<Kept> = { events: [], total: 0, looked: 0 };
   for (const shard of shardNumbers(await findShardCount(options))) {
     const location = locateShard({ ...options }, shard);
-    await withConnection(location, (redis) => listShard(redis, location.prefix, options, listing));
+    await withConnection(location, (redis) => listShard(redis, location.prefix, { ...options, keep }, listing));
   }
   return listing;
 }
 
-async function listShard(
+async function listShard<Kept>(
   redis: Redis,
   prefix: string,
-  { partner, state, code, limit, maxLooked = defaultMaxLooked }: QueueFilter,
-  listing: QueueListing,
+  {
+    keep,
+    partner,
+    state,
+    code,
+    limit,
+    maxLooked = defaultMaxLooked,
+  }: QueueFilter & { keep: (event: QueuedEvent) => Kept[] },
+  listing: QueueListing<Kept>,
 ): Promise<void> {
   const queueKey = queueKeys(prefix);
   for (const list of lists) {
@@ -67,7 +80,10 @@ async function listShard(
       if (page.size < pageSize) break;
     }
     const oldest = found.sort((one, other) => one.queuedAt - other.queuedAt).slice(0, limit);
-    listing.events.push(...(await readQueuedEvents(redis, prefix, list, oldest)));
+    for (let from = 0; from < oldest.length; from += eventsPerRead) {
+      const events = await readQueuedEvents(redis, prefix, list, oldest.slice(from, from + eventsPerRead));
+      listing.events.push(...events.flatMap(keep));
+    }
     listing.total += Math.max(total, looked);
     listing.looked += looked;
   }
@@ -92,7 +108,9 @@ local page = isSorted and redis.call('ZRANGE', KEYS[1], from, to, 'WITHSCORES')
   or redis.call('LRANGE', KEYS[1], -to - 1, -from - 1)
 local step = isSorted and 2 or 1
 local found = { #page / step }
-for place = 1, #page, step do
+for index = 1, #page, step do
+  -- The oldest of a list is its last.
+  local place = isSorted and index or #page + 1 - index
   local job = ARGV[4] .. page[place]
   local subject = redis.pcall('HGET', job, 'subject')
   if type(subject) ~= 'string' then subject = '' end

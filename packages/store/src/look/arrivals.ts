@@ -16,6 +16,9 @@ export interface ArrivalWindow {
   partner?: string | undefined;
 }
 
+/** In which guests count who arrive, unless another time is chosen. */
+export const arrivalWindowMs = 48 * 60 * 60 * 1_000;
+
 export interface ArrivalCounts {
   /** Bookings of guests who arrive, and bookings that are only in dead letters. */
   arriving: number;
