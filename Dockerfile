@@ -28,6 +28,8 @@ USER node
 FROM base AS ingest
 COPY --from=build --chown=root:root /packages/ingest ./
 COPY --from=build --chown=root:root /out/ingest ./
+# What ingest serves to partners under /docs/clients.
+COPY --from=build --chown=root:root /app/docs/clients /docs/clients
 EXPOSE 8080 9101
 HEALTHCHECK --interval=10s --timeout=10s --start-period=20s CMD ["node", "-e", "fetch('http://127.0.0.1:9101/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/main.js"]

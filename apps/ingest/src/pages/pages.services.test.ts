@@ -30,6 +30,13 @@ test("GET /openapi.json is the document of the contract", async () => {
   expect(body).toBe(readFileSync(contract, "utf8"));
 });
 
+test("a client is served as it is in the repository, as text", async () => {
+  const path = "/docs/clients/booking_events.py";
+  const { status, headers, body } = await exchange(ingest.port, { method: "GET", path });
+  expect([status, headers["Content-Type"]]).toEqual([200, "text/plain; charset=utf-8"]);
+  expect(body).toBe(readFileSync(new URL(`../../../..${path}`, import.meta.url), "utf8"));
+});
+
 describe.each([...loadPages().keys()])("%s", (path) => {
   test("is served without Redis or partners, and only to GET and HEAD", async () => {
     const get = await exchange(ingest.port, { method: "GET", path: `${path}?query` });

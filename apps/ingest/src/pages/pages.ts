@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { gzipSync } from "node:zlib";
 import { type ObserveRequest, type PageAnswer, Refusal } from "@booking-events/http";
@@ -24,10 +24,15 @@ const files = [
   { path: "/docs/icon.svg", file: "../../reference-page/icon.svg", type: "image/svg+xml" },
 ];
 
+/** What partners copy into their programs. The image has it as far from this file as the repository. */
+const clients = new URL("../../../../docs/clients/", import.meta.url);
+
 export function loadPages(): Pages {
-  return new Map(
-    files.map(({ path, file, type }) => [path, toPage(readFileSync(new URL(import.meta.resolve(file))), type)]),
-  );
+  const pages = files.map(({ path, file, type }) => ({ path, url: new URL(import.meta.resolve(file)), type }));
+  const downloads = readdirSync(clients, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => ({ path: `/docs/clients/${name}`, url: new URL(name, clients), type: "text/plain" }));
+  return new Map([...pages, ...downloads].map(({ path, url, type }) => [path, toPage(readFileSync(url), type)]));
 }
 
 function toPage(bytes: Buffer, type: string): Page {
