@@ -1,12 +1,11 @@
 import { bookingReferenceOf } from "@booking-events/schema";
 import type { Redis } from "ioredis";
 import { subjectOf } from "../events/event-subject.ts";
-import { queueKeys } from "../events/queue-name.ts";
-import { defineScript, runScript } from "../redis/run-script.ts";
 import { withConnection } from "../redis/with-connection.ts";
 import { findShardCount, type ShardedQueue } from "../shards/for-each-shard.ts";
 import { locateShard, shardsOf } from "../shards/shards.ts";
-import { type List, lists, type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
+import { lists, type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
+import { countList, walkList } from "./walk-list.ts";
 
 export interface QueueSearch {
   events: QueuedEvent[];
@@ -19,8 +18,6 @@ export interface QueueSearch {
 const defaultMaxLooked = 1_000_000;
 /** The search ends after this many events of the booking. More say nothing new, and need memory. */
 const maxFound = 1_000;
-/** Small enough that others wait for Redis about a millisecond. */
-const pageSize = 1_000;
 
 /**
  * Finds the events of a booking in the shards of the queue that may have them, at most 11. Redis has no index for that, so this looks at the subject of each event.
@@ -54,68 +51,26 @@ interface Wanted {
   maxLooked: number;
 }
 
-async function search(redis: Redis, wanted: Wanted): Promise<QueueSearch> {
-  const queueKey = queueKeys(wanted.prefix);
-  const sizes = await Promise.all(
-    lists.map(({ name, isSorted }) => (isSorted ? redis.zcard(queueKey(name)) : redis.llen(queueKey(name)))),
-  );
+async function search(redis: Redis, { prefix, partner, reference, maxLooked }: Wanted): Promise<QueueSearch> {
+  const sizes = await Promise.all(lists.map((list) => countList(redis, prefix, list)));
   const total = sizes.reduce((sum, size) => sum + size, 0);
   const found = new Map<string, QueuedEvent>();
   let looked = 0;
   for (const list of lists) {
-    for (let from = 0; looked < wanted.maxLooked && found.size < maxFound; from += pageSize) {
-      const page = await readPage(redis, list, { from, size: Math.min(pageSize, wanted.maxLooked - looked) }, wanted);
-      for (const event of page.events) found.set(event.eventId, event);
+    if (found.size >= maxFound) break;
+    const subjectStart = subjectOf(partner, reference);
+    const walk = { prefix, list, subjectStart, from: "newest", maxLooked: maxLooked - looked } as const;
+    for await (const page of walkList(redis, walk)) {
+      for (const event of await readQueuedEvents(redis, prefix, list, page.found))
+        if (isOfBooking(event, reference)) found.set(event.eventId, event);
       looked += page.size;
-      if (page.size < pageSize) break;
+      if (found.size >= maxFound) break;
     }
   }
   return { events: [...found.values()], total: Math.max(total, looked), looked };
 }
 
-/**
- * Looks at a page of a list or a sorted set, and returns its size, and then the id and the score of each event that has
- * the subject.
- *
- * Events are added at the start and leave at the end. So a page may repeat events of the page before, but leaves none
- * out.
- *
- * KEYS: the list.
- * ARGV: whether it is sorted (1), the first and the last place, the prefix of job keys, the subject.
- */
-const lookScript = defineScript(`
-local isSorted = ARGV[1] == '1'
-local page = isSorted and redis.call('ZRANGE', KEYS[1], ARGV[2], ARGV[3], 'REV', 'WITHSCORES')
-  or redis.call('LRANGE', KEYS[1], ARGV[2], ARGV[3])
-local step = isSorted and 2 or 1
-local found = { #page / step }
-for place = 1, #page, step do
-  local subject = redis.pcall('HGET', ARGV[4] .. page[place], 'subject')
-  if subject == ARGV[5] then
-    found[#found + 1] = page[place]
-    found[#found + 1] = isSorted and page[place + 1] or '0'
-  end
-end
-return found
-`);
-
-async function readPage(
-  redis: Redis,
-  list: List,
-  { from, size }: { from: number; size: number },
-  { prefix, partner, reference }: Wanted,
-): Promise<{ size: number; events: QueuedEvent[] }> {
-  const { name, isSorted } = list;
-  const queueKey = queueKeys(prefix);
-  const wanted = subjectOf(partner, reference);
-  const args = [isSorted ? 1 : 0, from, from + size - 1, queueKey(""), wanted];
-  const [read, ...pairs] = await runScript<[number, ...string[]]>(redis, lookScript, [queueKey(name)], args);
-  const ids = pairs.filter((_, index) => index % 2 === 0);
-  const found = ids.map((id, index) => ({ id, score: pairs[2 * index + 1] ?? "0" }));
-  const events = await readQueuedEvents(redis, prefix, list, found);
-  // Two bookings may share a subject by chance.
-  const ofBooking = events.filter(
-    ({ envelope }) => envelope === null || bookingReferenceOf(envelope.payload) === reference,
-  );
-  return { size: read, events: ofBooking };
+/** Two bookings may share a subject by chance. */
+function isOfBooking({ envelope }: QueuedEvent, reference: string): boolean {
+  return envelope === null || bookingReferenceOf(envelope.payload) === reference;
 }

@@ -1,9 +1,8 @@
 import type { Redis } from "ioredis";
-import { queueKeys } from "../events/queue-name.ts";
-import { defineScript, runScript } from "../redis/run-script.ts";
 import { withConnection } from "../redis/with-connection.ts";
 import { findShardCount, forEachShard, type ShardedQueue, valuesOf } from "../shards/for-each-shard.ts";
 import { type List, lists, type QueuedEvent, toAttemptTime } from "./read-queued-events.ts";
+import { countList, type QueuedPlace, walkList } from "./walk-list.ts";
 
 /** Events in the queue that are in the same state and, if they failed, for the same reason. */
 export interface QueuedGroup {
@@ -24,8 +23,6 @@ export interface QueuedGroups {
 
 /** In each list of each shard. */
 const maxLooked = 20_000;
-/** Small enough that others wait for Redis about a millisecond. */
-const pageSize = 1_000;
 
 /**
  * Counts the events in the queue by their state, and the delayed ones by the code with which their last attempt failed.
@@ -63,86 +60,31 @@ function join(one: QueuedGroup, other: QueuedGroup): QueuedGroup {
 async function groupShard(redis: Redis, prefix: string, partner: string | undefined): Promise<QueuedGroups> {
   const shard: QueuedGroups = { groups: [], total: 0, looked: 0 };
   for (const list of lists) {
-    const key = queueKeys(prefix)(list.name);
-    const total = list.isSorted ? await redis.zcard(key) : await redis.llen(key);
+    const total = await countList(redis, prefix, list);
     shard.total += total;
     if (partner === undefined && list.state !== "delayed") {
       shard.groups.push({ state: list.state, code: null, count: total, nextAttemptAt: null });
       shard.looked += total;
-    } else await groupList(redis, { prefix, list, total, partner }, shard);
+      continue;
+    }
+    const subjectStart = partner === undefined ? "" : `${partner} `;
+    for await (const page of walkList(redis, { prefix, list, subjectStart, from: "oldest", maxLooked })) {
+      shard.groups.push(...groupPage(list, page.found));
+      shard.looked += page.size;
+    }
   }
   return shard;
 }
 
-/**
- * KEYS: the list or sorted set.
- * ARGV: whether it is sorted (1), the first and the last place, the prefix of job keys, the beginning of the subjects.
- * Returns the size of the page, and then each code, with how many events have it and the lowest score.
- */
-const groupScript = defineScript(`
-local isSorted = ARGV[1] == '1'
-local from, to = tonumber(ARGV[2]), tonumber(ARGV[3])
-local page = isSorted and redis.call('ZRANGE', KEYS[1], from, to, 'WITHSCORES')
-  or redis.call('LRANGE', KEYS[1], -to - 1, -from - 1)
-local step = isSorted and 2 or 1
-local counts, scores, codes = {}, {}, {}
-for place = 1, #page, step do
-  local job = ARGV[4] .. page[place]
-  local subject = ARGV[5] ~= '' and redis.pcall('HGET', job, 'subject') or ''
-  if type(subject) == 'string' and string.sub(subject, 1, #ARGV[5]) == ARGV[5] then
-    local reason = redis.pcall('HGET', job, 'failedReason')
-    local code = type(reason) == 'string' and string.match(reason, '^([%w_-]+):') or ''
-    if not counts[code] then
-      counts[code], scores[code] = 0, isSorted and page[place + 1] or '0'
-      codes[#codes + 1] = code
-    end
-    counts[code] = counts[code] + 1
-  end
-end
-local answer = { #page / step }
-for _, code in ipairs(codes) do
-  answer[#answer + 1] = code
-  answer[#answer + 1] = counts[code]
-  answer[#answer + 1] = scores[code]
-end
-return answer
-`);
-
-interface ListToGroup {
-  prefix: string;
-  list: List;
-  total: number;
-  partner: string | undefined;
-}
-
-async function groupList(
-  redis: Redis,
-  { prefix, list, total, partner }: ListToGroup,
-  shard: QueuedGroups,
-): Promise<void> {
-  const queueKey = queueKeys(prefix);
-  const isDelayed = list.state === "delayed";
-  const start = partner === undefined ? "" : `${partner} `;
-  let looked = 0;
-  while (looked < Math.min(total, maxLooked)) {
-    const args = [list.isSorted ? 1 : 0, looked, looked + pageSize - 1, queueKey(""), start];
-    const [size, ...entries] = await runScript<[number, ...(string | number)[]]>(
-      redis,
-      groupScript,
-      [queueKey(list.name)],
-      args,
-    );
-    for (let at = 0; at < entries.length; at += 3) {
-      const [code, count, score] = entries.slice(at, at + 3);
-      shard.groups.push({
-        state: list.state,
-        code: isDelayed ? String(code) || null : null,
-        count: Number(count),
-        nextAttemptAt: isDelayed ? toAttemptTime(String(score)) : null,
-      });
-    }
-    looked += size;
-    if (size < pageSize) break;
+function groupPage({ state }: List, places: QueuedPlace[]): QueuedGroup[] {
+  const groups = new Map<string | null, QueuedGroup>();
+  for (const { code, score } of places) {
+    const one =
+      state === "delayed"
+        ? { state, code, count: 1, nextAttemptAt: toAttemptTime(score) }
+        : { state, code: null, count: 1, nextAttemptAt: null };
+    const known = groups.get(one.code);
+    groups.set(one.code, known === undefined ? one : join(known, one));
   }
-  shard.looked += looked;
+  return [...groups.values()];
 }

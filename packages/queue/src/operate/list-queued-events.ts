@@ -1,10 +1,9 @@
 import type { Redis } from "ioredis";
-import { queueKeys } from "../events/queue-name.ts";
-import { defineScript, runScript } from "../redis/run-script.ts";
 import { withConnection } from "../redis/with-connection.ts";
 import { findShardCount, type ShardedQueue } from "../shards/for-each-shard.ts";
 import { locateShard, shardNumbers } from "../shards/shards.ts";
-import { type List, lists, type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
+import { lists, type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
+import { countList, type QueuedPlace, walkList } from "./walk-list.ts";
 
 export interface QueueListing<Kept> {
   events: Kept[];
@@ -15,8 +14,6 @@ export interface QueueListing<Kept> {
 
 /** In each list of each shard. */
 const defaultMaxLooked = 100_000;
-/** Small enough that others wait for Redis about a millisecond. */
-const pageSize = 1_000;
 /** Events are read in groups of this many: at most 6.4 MB with the default limit of a body. */
 const eventsPerRead = 100;
 
@@ -65,19 +62,17 @@ async function listShard<Kept>(
   }: QueueFilter & { keep: (event: QueuedEvent) => Kept[] },
   listing: QueueListing<Kept>,
 ): Promise<void> {
-  const queueKey = queueKeys(prefix);
+  const subjectStart = partner === undefined ? "" : `${partner} `;
   for (const list of lists) {
     if (state !== undefined && list.state !== state) continue;
-    const key = queueKey(list.name);
-    const total = list.isSorted ? await redis.zcard(key) : await redis.llen(key);
-    const found: Found[] = [];
+    const total = await countList(redis, prefix, list);
+    const found: QueuedPlace[] = [];
     let looked = 0;
-    // The oldest events are at the end of a list. A sorted set has another order, so all of it is looked at.
-    while (looked < Math.min(total, maxLooked) && (list.isSorted || found.length < limit)) {
-      const page = await readPage(redis, { key, list, from: looked, prefix: queueKey(""), partner, code });
-      found.push(...page.found);
+    for await (const page of walkList(redis, { prefix, list, subjectStart, from: "oldest", maxLooked })) {
+      found.push(...page.found.filter((place) => code === undefined || place.code === code));
       looked += page.size;
-      if (page.size < pageSize) break;
+      // A sorted set has another order, so all of it is looked at.
+      if (!list.isSorted && found.length >= limit) break;
     }
     const oldest = found.sort((one, other) => one.queuedAt - other.queuedAt).slice(0, limit);
     for (let from = 0; from < oldest.length; from += eventsPerRead) {
@@ -87,63 +82,4 @@ async function listShard<Kept>(
     listing.total += Math.max(total, looked);
     listing.looked += looked;
   }
-}
-
-interface Found {
-  id: string;
-  score: string;
-  queuedAt: number;
-}
-
-/**
- * KEYS: the list or sorted set.
- * ARGV: whether it is sorted (1), the first and the last place, the prefix of job keys, the beginning of the subjects and
- * that of the reasons why the last attempts failed.
- * Returns the size of the page, and then the id, the score and the time of each such event.
- */
-const pageScript = defineScript(`
-local isSorted = ARGV[1] == '1'
-local from, to = tonumber(ARGV[2]), tonumber(ARGV[3])
-local page = isSorted and redis.call('ZRANGE', KEYS[1], from, to, 'WITHSCORES')
-  or redis.call('LRANGE', KEYS[1], -to - 1, -from - 1)
-local step = isSorted and 2 or 1
-local found = { #page / step }
-for index = 1, #page, step do
-  -- The oldest of a list is its last.
-  local place = isSorted and index or #page + 1 - index
-  local job = ARGV[4] .. page[place]
-  local subject = redis.pcall('HGET', job, 'subject')
-  if type(subject) ~= 'string' then subject = '' end
-  local reason = ARGV[6] ~= '' and redis.pcall('HGET', job, 'failedReason') or ''
-  if type(reason) ~= 'string' then reason = '' end
-  if string.sub(subject, 1, #ARGV[5]) == ARGV[5] and string.sub(reason, 1, #ARGV[6]) == ARGV[6] then
-    local queuedAt = redis.pcall('HGET', job, 'timestamp')
-    found[#found + 1] = page[place]
-    found[#found + 1] = isSorted and page[place + 1] or '0'
-    found[#found + 1] = type(queuedAt) == 'string' and queuedAt or '0'
-  end
-end
-return found
-`);
-
-async function readPage(
-  redis: Redis,
-  {
-    key,
-    list,
-    from,
-    prefix,
-    partner,
-    code,
-  }: { key: string; list: List; from: number; prefix: string } & Pick<QueueFilter, "partner" | "code">,
-): Promise<{ size: number; found: Found[] }> {
-  const start = partner === undefined ? "" : `${partner} `;
-  const args = [list.isSorted ? 1 : 0, from, from + pageSize - 1, prefix, start, code === undefined ? "" : `${code}:`];
-  const [size, ...texts] = await runScript<[number, ...string[]]>(redis, pageScript, [key], args);
-  const found: Found[] = [];
-  for (let at = 0; at < texts.length; at += 3) {
-    const [id = "", score = "0", queuedAt] = texts.slice(at, at + 3);
-    found.push({ id, score, queuedAt: Number(queuedAt) });
-  }
-  return { size, found };
 }
