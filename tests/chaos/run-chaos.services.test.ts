@@ -9,7 +9,7 @@ const seed = 20_261_120;
 /**
  * By day, those in which several servers and processes fail together, one begun before the other is over. Smaller tests
  * hit by day what the others hit: `crash-points` kills workers at each step, `convergence` has every order of events,
- * `wrong-clocks` sets the clocks of all, and `watch-freezes` freezes an ingest.
+ * `compare-clocks` has clocks that differ, and `watch-freezes` freezes an ingest.
  */
 const byDay = {
   faults: inOrder([
