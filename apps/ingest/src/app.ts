@@ -1,9 +1,11 @@
 import {
   type AdmissionOptions,
   admitPartner,
+  answerWithPage,
   createPartnerFacingApp,
   isChunked,
   type ObserveRequest,
+  type Pages,
   type PartnerLimiter,
   Refusal,
   type RequestState,
@@ -35,7 +37,6 @@ import type { CountUnknownFields } from "./observe/count-unknown-fields.ts";
 import { describeViolations } from "./observe/count-violations.ts";
 import type { RecordWarnings } from "./observe/record-warnings.ts";
 import { endRequestSpan, enqueueTraced, startRequestSpan } from "./observe/trace-requests.ts";
-import { answerWithPage, type Pages } from "./pages/pages.ts";
 
 export interface AppOptions extends AdmissionOptions {
   limiter: Pick<PartnerLimiter, "take" | "charge" | "count">;

@@ -1,6 +1,7 @@
 import {
   boundConnections,
   Connections,
+  countPageReads,
   createGuessThrottle,
   createLastUseRecorder,
   mayHaveBody,
@@ -47,7 +48,7 @@ import { exportSecretExpiry } from "./observe/export-secret-expiry.ts";
 import { AcceptedRecord } from "./observe/keep-accepted.ts";
 import { createRefusalRecorder } from "./observe/record-refusals.ts";
 import { createWarningRecorder } from "./observe/record-warnings.ts";
-import { countPageReads, loadPages } from "./pages/pages.ts";
+import { loadPages } from "./pages/pages.ts";
 import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";
 import { watchShards } from "./queue/watch-shards.ts";
 
@@ -254,12 +255,16 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
   const { settings, logger, metrics } = context;
   const { partners, freezes, queue, load, limiter, convertedMidnights, recorders } = services;
   const countViolations = createViolationCounter(metrics);
-  const observe = countPageReads((request) => {
-    context.observer.observe(request);
-    countViolations(request);
-    recorders.refusals.record(request);
-    recorders.accepted?.record(request);
-  }, metrics);
+  const observe = countPageReads(
+    "ingest",
+    (request) => {
+      context.observer.observe(request);
+      countViolations(request);
+      recorders.refusals.record(request);
+      recorders.accepted?.record(request);
+    },
+    metrics,
+  );
   const connections = new Connections({
     app: "ingest",
     maxConnections: boundConnections({ wanted: settings.MAX_CONNECTIONS, shards: settings.QUEUE_SHARDS, logger }),

@@ -6,6 +6,8 @@ export { headerValues } from "./app/header-values.ts";
 export { ClientGone, createPartnerFacingApp, type RequestState } from "./app/partner-facing-app.ts";
 export { RequestObserver } from "./log/observe-requests.ts";
 export type { ObservedRequest, ObserveRequest } from "./log/observed-request.ts";
+export { countPageReads } from "./pages/count-page-reads.ts";
+export { answerWithPage, type Pages, toPage } from "./pages/static-pages.ts";
 export { mayHaveBody } from "./partners/authenticate.ts";
 export { PartnerLimiter, type RateLimitVerdict } from "./partners/limit-partners.ts";
 export { createLastUseRecorder, type RecordUse } from "./partners/record-last-use.ts";

@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
-import { RequestObserver } from "@booking-events/http";
+import { countPageReads, RequestObserver } from "@booking-events/http";
 import { createPartnerRegistry } from "@booking-events/partners";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startIngest, type TestIngest } from "../testing/start-ingest.ts";
-import { countPageReads, loadPages } from "./pages.ts";
+import { loadPages } from "./pages.ts";
 
 let ingest: TestIngest;
 
@@ -126,7 +126,7 @@ test("reading pages is counted apart from events, and writes no log", async () =
   Object.assign(logger, { info: (...line: unknown[]) => lines.push(JSON.stringify(line)) });
   const metrics = createMetrics("test");
   const observer = new RequestObserver("ingest", logger, metrics);
-  const observe = countPageReads((request) => observer.observe(request), metrics);
+  const observe = countPageReads("ingest", (request) => observer.observe(request), metrics);
   for (const status of [200, 304]) observe({ requestId: "x", method: "GET", status, outcome: "page", durationMs: 1 });
   expect(lines).toEqual([]);
   const exported = await metrics.metrics();
