@@ -239,6 +239,20 @@ describe("a consumer begins", () => {
 });
 
 describe("a booking whose handler fails", () => {
+  test("goes before others that are due if its guest arrives soon", async () => {
+    for (const number of numbers(1, 3)) await feed.save(`T-${number}`);
+    const failing = start({
+      retry: { firstPauseMs: neverMs, longestPauseMs: neverMs, giveUpAfterMs: 10 * neverMs },
+      handle: async () => Promise.reject(new Error("not now")),
+    });
+    await waitFor(async () => expect(await rows()).toHaveLength(3));
+    await failing.stop();
+    await query("update bookings set consumer_trip_arrival_date = current_date + 1 where reference = 'T-3'");
+    await query("update feed_deliveries set retry_at = now()");
+    const { ids } = start({ concurrency: 1 });
+    await waitFor(() => expect(ids()).toEqual([3, 1, 2]));
+  });
+
   test("waits alone, and is tried again with the same key, until it succeeds", async () => {
     const broken = { is: true };
     const { ids, handed } = start({

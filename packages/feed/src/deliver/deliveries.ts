@@ -139,9 +139,17 @@ export interface DueDelivery {
   changeId: number;
   /** 0 and less: it is due. */
   dueInMs: number;
+  /** It is due, and the guest arrives within two days. */
+  arrivesSoon: boolean;
 }
 
-/** @returns of each reader the deliveries that wait for another attempt, those that are due first */
+/** Of each reader. Among so many, those go first whose guests arrive soon. */
+const maxCompared = 500;
+
+/**
+ * @returns of each reader the deliveries that wait for another attempt: those that are due and whose guests arrive soon,
+ *   and then those that are due first
+ */
 export async function findDue(
   client: Queryable,
   tables: FeedTables,
@@ -149,15 +157,24 @@ export async function findDue(
 ): Promise<DueDelivery[]> {
   const { rows } = await client.query<DueDelivery>(
     `select reader.name, due.booking_id as "bookingId", due.change_id::float8 as "changeId",
-       (extract(epoch from due.retry_at - now()) * 1000)::float8 as "dueInMs"
+       (extract(epoch from due.retry_at - now()) * 1000)::float8 as "dueInMs", due.arrives_soon as "arrivesSoon"
      from unnest($1::text[]) as reader (name)
      cross join lateral (
-       select booking_id, change_id, retry_at from ${tables.deliveries} as delivery
-       where delivery.reader = reader.name and retry_at is not null
-       order by retry_at, change_id
+       select waiting.*, booking.booking_id is not null as arrives_soon
+       from (
+         select booking_id, change_id, retry_at from ${tables.deliveries} as delivery
+         where delivery.reader = reader.name and retry_at is not null
+         order by retry_at, change_id
+         limit $3
+       ) as waiting
+       -- It may still be yesterday where the guest arrives.
+       left join ${tables.bookings} as booking on waiting.retry_at <= now() and booking.booking_id = waiting.booking_id
+         and booking.state = 'active' and booking.consumer_trip_arrival_date
+           between (now() at time zone 'UTC')::date - 1 and (now() at time zone 'UTC')::date + 3
+       order by arrives_soon desc, retry_at, change_id
        limit $2
      ) as due`,
-    [names, limit],
+    [names, limit, maxCompared],
   );
   return rows;
 }

@@ -16,7 +16,7 @@ export interface Task {
 export class Turns {
   readonly #queues: BookingQueues;
   readonly #isLatest: boolean;
-  /** In the order of their ids. */
+  /** First those whose guests arrive soon, each in the order of their ids. */
   #due: DueDelivery[] = [];
   /** Bookings whose attempts are under way, and how many of them are of deliveries that waited. */
   readonly #running = new Set<string>();
@@ -41,7 +41,9 @@ export class Turns {
   offer(due: DueDelivery[]): boolean {
     const known = new Set(this.#due.map(({ bookingId }) => bookingId));
     const fresh = due.filter(({ bookingId }) => !known.has(bookingId) && !this.#queues.isBusy(bookingId));
-    this.#due = [...this.#due, ...fresh].sort((one, other) => one.changeId - other.changeId);
+    this.#due = [...this.#due, ...fresh].sort(
+      (one, other) => Number(other.arrivesSoon) - Number(one.arrivesSoon) || one.changeId - other.changeId,
+    );
     return fresh.length > 0;
   }
 
