@@ -1,0 +1,1 @@
+curl "${LOOKUP_URL:-$BOOKING_EVENTS_URL}/booking-event/receipt/$BOOKING_EVENTS_SECRET/01a1fafe-d690-7608-9309-bff7f221cbc9"

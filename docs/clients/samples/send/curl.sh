@@ -1,0 +1,4 @@
+curl "$BOOKING_EVENTS_URL/booking-event/create/$BOOKING_EVENTS_SECRET" \
+  -H 'Content-Type: application/json' \
+  -H 'Idempotency-Key: TRIP-1/version-1' \
+  -d '{"consumerTripPartnerExternalReference": "TRIP-1", "consumerGivenName": "Ada", "consumerTripArrivalDate": "2027-06-14"}'
