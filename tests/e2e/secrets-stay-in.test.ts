@@ -56,7 +56,7 @@ const everyHeader = {
   "X-Forwarded-For": canary("forwarded-for"),
   "User-Agent": canary("user-agent"),
   Referer: `https://${canary("referer")}/`,
-  Authorization: `Bearer ${canary("authorization")}`,
+  Authorization: `Basic ${canary("authorization")}`,
   Cookie: `session=${canary("cookie")}`,
   [canary("header-name")]: canary("header-value"),
 };
@@ -88,6 +88,10 @@ async function send(request: RequestParts | string | Buffer): Promise<RawAnswer>
 async function post(fields: Record<string, unknown>, kind = "create"): Promise<RawAnswer> {
   const headers = { ...everyHeader, "Idempotency-Key": `${canary("key")}-${JSON.stringify(fields).length}-${kind}` };
   return send({ path: `/booking-event/${kind}/${secret}?${canary("query")}`, headers, body: booking(fields) });
+}
+
+function withBearer(sent: string): RequestParts {
+  return { path: "/booking-event/create", headers: { Authorization: `Bearer ${sent}` }, body: booking() };
 }
 
 async function look(): Promise<void> {
@@ -125,6 +129,7 @@ describe("an accepted event", () => {
       outcome: "accepted",
       durationMs: expect.any(Number),
     });
+    expect((await send(withBearer(secret))).status).toBe(200);
     for (const kind of ["update", "delete"]) expect((await post({}, kind)).status).toBe(200);
     expect((await send({ path: `${path}/?${canary("query")}`, body: booking() })).status).toBe(200);
     await look();
@@ -138,6 +143,8 @@ describe("every refusal", () => {
   const refusals: [name: string, status: number, request: RequestParts | string | Buffer][] = [
     ["a guessed secret", 403, { path: badSecret, headers: everyHeader, body }],
     ["a guessed secret and a slash", 403, { path: `${badSecret}/`, headers: everyHeader, body }],
+    ["a guessed secret in a header", 403, withBearer(canary("guessed-in-a-header"))],
+    ["a secret in a header and in the path", 403, { ...withBearer(secret), path }],
     ["a secret that is no text", 403, { path: "/booking-event/create/%E0%A4%A", headers: everyHeader, body }],
     ["another path", 404, { path: `/${canary("path")}/${secret}`, headers: everyHeader, body }],
     ["a path in upper case", 404, { path: `/booking-event/CREATE/${secret}`, body }],

@@ -168,6 +168,33 @@ describe("403, with the same bytes for every cause", () => {
   });
 });
 
+describe("a secret in a header", () => {
+  const path = "/booking-event/create";
+  const bearer = (secret: string) => ({ ...json, Authorization: `Bearer ${secret}` });
+
+  test.each([
+    ["with a length", { body: booking, headers: bearer(acmeSecret) }],
+    ["in chunks", { body: booking, headers: bearer(acmeSecret), chunkBytes: 10 }],
+  ])("is as good as one in the path, %s", async (_what, parts) => {
+    const answer = await exchange(ingest.port, { path, ...parts });
+    expectAnswer(answer, answers.accepted(JSON.parse(answer.body).eventId), keptOpen);
+    const [event] = (await ingest.queuedEvents()).slice(-1);
+    expect(event).toMatchObject({ partner: "acme" });
+  });
+
+  test.each([
+    ["that is wrong", path, bearer("no-such-secret")],
+    ["beside one in the path", create, bearer(acmeSecret)],
+    ["by another scheme", path, { ...json, Authorization: `Basic ${acmeSecret}` }],
+    ["that is missing", path, json],
+  ])("%s gets the same 403", async (_what, requestPath, headers) => {
+    const answer = await exchange(ingest.port, { path: requestPath, headers, body: booking });
+    expect(withoutDateAndId(answer.head)).toBe(invalidSecretHead);
+    expect(answer.body).toBe(answers.invalidSecret.body);
+    expect(JSON.stringify(ingest.observed.at(-1))).not.toContain(acmeSecret);
+  });
+});
+
 test("a response has none of Koa's listeners: the app is a QuietKoa", async () => {
   const responding = once(ingest.server.server, "request");
   await exchange(ingest.port, { path: create, body: booking });

@@ -80,12 +80,15 @@ export function createApp(options: AppOptions): Koa<State> {
   });
 }
 
-/** Creates one route for each kind. A slash after the secret is ignored. An empty secret matches too, because it is as invalid as any other. */
+/**
+ * Creates one route for each kind. The secret may be in a header instead. A slash after it is ignored. An empty or missing
+ * secret matches too, because it is as invalid as any other.
+ */
 function createRouter(options: AppOptions): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
   const readBody = createBodyReader(options.bodyLimitBytes, new ArrivingBytes());
   for (const kind of eventKinds) {
-    router.post(kind, `/booking-event/${kind}/{:secret}{/}`, receiveEvents(kind, readBody, options));
+    router.post(kind, `/booking-event/${kind}{/{:secret}{/}}`, receiveEvents(kind, readBody, options));
   }
   return router;
 }

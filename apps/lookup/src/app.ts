@@ -36,13 +36,13 @@ export interface AppOptions extends AdmissionOptions {
 
 type Context = RouterContext<RequestState>;
 
-/** The questions that partners may ask. An empty secret matches too, because it is as invalid as any other. */
+/** The questions that partners may ask. An empty or missing secret matches too, because it is as invalid as any other. */
 export function createApp(options: AppOptions): Koa<RequestState> {
   const { trustedProxyHops, observe, logger } = options;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
-  router.get("receipt", "/booking-event/receipt/{:secret}/:eventId", answerReceipt(options));
-  router.get("booking", "/booking-event/booking/{:secret}{/}", answerBooking(options));
-  router.post("reconcile", "/booking-event/reconcile/{:secret}{/}", answerList(options));
+  router.get("receipt", "/booking-event/receipt{/{:secret}}/:eventId", answerReceipt(options));
+  router.get("booking", "/booking-event/booking{/{:secret}{/}}", answerBooking(options));
+  router.post("reconcile", "/booking-event/reconcile{/{:secret}{/}}", answerList(options));
   return createPartnerFacingApp({
     router,
     unmatched: (question) => {

@@ -91,12 +91,13 @@ export function buildOpenApi() {
       { name: "Questions", description: "What became of an event, and how your bookings stand." },
     ],
     // The secret is the last segment of the path, which OpenAPI cannot describe as a security scheme.
-    security: [],
+    security: [{}, { bearer: [] }],
     paths: {
       ...Object.fromEntries(eventKinds.map((kind) => [`/booking-event/${kind}/{secret}`, describePath(kind)])),
       ...describeQuestions({ describeResponse, sharedAnswers: answersByStatus() }),
     },
     components: {
+      securitySchemes: { bearer },
       parameters: { ...parameters, ...questionParameters },
       headers,
       responses: describeResponses(),
@@ -129,12 +130,21 @@ function describePath(kind: EventKind) {
   };
 }
 
+const bearer = {
+  type: "http",
+  scheme: "bearer",
+  description:
+    "In place of the secret in the path, for senders whose proxies log paths. Leave it out of the path with the slash " +
+    "before it: POST /booking-event/create. In both places at once, it is refused.",
+};
+
 const parameters = {
   secret: {
     name: "secret",
     in: "path",
     required: true,
-    description: "Your secret. Whoever has it can send events in your name: keep the URL out of logs and reports.",
+    description:
+      "Your secret. Whoever has it can send events in your name: keep the URL out of logs and reports. Or send it in a header: see the security scheme.",
     schema: { type: "string", format: "password", minLength: 1 },
     example: "your-secret",
   },

@@ -8,7 +8,7 @@ export interface Request {
   secret?: string;
   /** Default: JSON, if there is a body. `null` sends no Content-Type. */
   type?: string | null;
-  /** Added to the headers that every request has. */
+  /** Added to the headers that every request has. They may contain {@link secretPlaceholder}. */
   headers?: readonly string[];
   /** Default: none. Without a body there is no Content-Length. */
   body?: string | Buffer;
@@ -38,7 +38,7 @@ export function toBytes(request: Request, { url, secret }: { url: URL; secret: s
     ...(body === undefined || type === null ? [] : [`Content-Type: ${type}`]),
     ...(body === undefined ? [] : [framingHeader(framing, content.length)]),
     ...(dryRun && !headers.some((header) => /^X-Dry-Run:/i.test(header)) ? ["X-Dry-Run: true"] : []),
-    ...headers,
+    ...headers.map((header) => header.replaceAll(secretPlaceholder, () => secret)),
     "Connection: close",
   ];
   const framed = framing === "chunked" ? toChunk(content) : content;

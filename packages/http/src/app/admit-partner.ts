@@ -6,6 +6,7 @@ import { Refusal } from "../answers/refusal.ts";
 import { authenticate } from "../partners/authenticate.ts";
 import type { PartnerLimiter } from "../partners/limit-partners.ts";
 import type { RecordUse } from "../partners/record-last-use.ts";
+import { secretOf } from "../partners/secret-of.ts";
 import type { AnswerGuess } from "../partners/throttle-guessing.ts";
 import { ClientGone, type RequestState } from "./partner-facing-app.ts";
 
@@ -29,7 +30,7 @@ export interface AdmissionOptions {
 type Context = Koa.ParameterizedContext<RequestState>;
 
 /**
- * Finds the partner of the secret in the path, and takes a token for the request. The secret is checked first, so that
+ * Finds the partner of the secret in the path or the header, and takes a token for the request. The secret is checked first, so that
  * strangers learn nothing else and cannot make us read a body.
  *
  * @param kind as for {@link authenticate}
@@ -42,12 +43,12 @@ export async function admitPartner(
   options: AdmissionOptions,
   onAuthentic: () => void = () => {},
 ): Promise<{ partner: Partner; secretId: string }> {
-  const { secret = "" } = ctx.params;
+  const given = secretOf(ctx.req, ctx.params["secret"]);
   const { isClockWrong } = options;
   const refuse = () => options.answerGuess(ctx.ip);
   const registry = options.partners();
   if (registry.partnerCount === 0) throw new Refusal(answers.partnersUnknown);
-  const { partner, secretId } = authenticate(registry, secret, kind, { nowMs: Date.now(), isClockWrong }, refuse);
+  const { partner, secretId } = authenticate(registry, given, kind, { nowMs: Date.now(), isClockWrong }, refuse);
   ctx.state.partner = partner.id;
   ctx.state.secretId = secretId;
   onAuthentic();

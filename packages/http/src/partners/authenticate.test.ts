@@ -9,6 +9,7 @@ import { answers, type EventKind } from "@booking-events/schema";
 import { describe, expect, test } from "vitest";
 import { Refusal } from "../answers/refusal.ts";
 import { authenticate as authenticateWithAnswer, SecretRefused } from "./authenticate.ts";
+import { secretOf } from "./secret-of.ts";
 
 const expiresAt = "2026-11-20T12:00:00Z";
 const expiresAtMs = Date.parse(expiresAt);
@@ -55,6 +56,36 @@ describe("a secret", () => {
   });
 });
 
+describe("the secret of a request", () => {
+  const requestWith = (...authorization: string[]) => ({
+    headers: authorization[0] === undefined ? {} : { authorization: authorization[0] },
+    rawHeaders: authorization.flatMap((value) => ["Authorization", value]),
+  });
+
+  test.each([
+    [["Bearer acme-new"], "", { secret: "acme-new" }],
+    [["bearer   acme-new"], "", { secret: "acme-new" }],
+    [["Basic acme-new"], "", { secret: "" }],
+    [["acme-new"], "", { secret: "" }],
+    [["Bearer acme new"], "", { secret: "" }],
+    [[], "", { secret: "" }],
+    [[], "in-path", { secret: "in-path" }],
+    [["Basic of-a-proxy"], "in-path", { secret: "in-path" }],
+    [["Bearer acme-new"], "in-path", { secret: "in-path", fault: "two-secrets" }],
+    [["Bearer acme-new", "Bearer other"], "", { secret: "", fault: "two-secrets" }],
+  ])("with Authorization %j and %j in the path is %j", (authorization, inPath, expected) => {
+    expect(secretOf(requestWith(...authorization), inPath)).toEqual(expected);
+  });
+
+  test("is refused if there are two, although either is valid", () => {
+    const given = secretOf(requestWith("Bearer acme-new"), "acme-new");
+    const clock = { nowMs: 0, isClockWrong: () => false };
+    expect(() => authenticateWithAnswer(registry, given, "create", clock, () => answers.invalidSecret)).toThrow(
+      expect.objectContaining({ outcome: "two-secrets", partnerId: "acme" }),
+    );
+  });
+});
+
 test("with 10,000 partners each secret finds its partner, and other secrets are refused", () => {
   const ids = Array.from({ length: 10_000 }, (_, index) => `partner-${index}`);
   const many = createRegistry(ids.map((id) => partner(id, { secrets: [secret(`secret of ${id}`)] })));
@@ -73,7 +104,7 @@ test("every refused secret is counted, whatever the cause, and valid ones are no
     try {
       authenticateWithAnswer(
         registry,
-        value,
+        { secret: value },
         "create",
         { nowMs: expiresAtMs, isClockWrong: () => false },
         answerRefused,
@@ -120,7 +151,7 @@ function authenticate(
   isWrong = false,
 ): Partner {
   const clock = { nowMs, isClockWrong: () => isWrong };
-  return authenticateWithAnswer(partners, given, kind, clock, () => answers.invalidSecret).partner;
+  return authenticateWithAnswer(partners, { secret: given }, kind, clock, () => answers.invalidSecret).partner;
 }
 
 function refusalOf(partners: PartnerRegistry, given: string, nowMs: number): SecretRefused {

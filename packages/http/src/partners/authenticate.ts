@@ -4,6 +4,7 @@ import { type Answer, answers, type EventKind } from "@booking-events/schema";
 import { Refusal } from "../answers/refusal.ts";
 import { findHostFault } from "../app/host-header.ts";
 import { toPath } from "../app/request-path.ts";
+import { type GivenSecret, secretOf } from "./secret-of.ts";
 
 /**
  * Finds the partner of a secret. Every refusal is looked up, counted and answered in the same way, so neither the
@@ -16,16 +17,16 @@ import { toPath } from "../app/request-path.ts";
  */
 export function authenticate(
   registry: PartnerRegistry,
-  secret: string,
+  { secret, fault }: GivenSecret,
   kind: EventKind | null,
   { nowMs, isClockWrong }: { nowMs: number; isClockWrong: () => boolean },
   answerRefused: () => Answer,
 ): KnownSecret {
   const known = registry.findSecret(secret);
-  if (known === undefined) throw new SecretRefused(answerRefused(), "unknown-secret");
+  if (known === undefined) throw new SecretRefused(answerRefused(), fault ?? "unknown-secret");
   const isUndecided = known.expiresAtMs !== Number.POSITIVE_INFINITY && isClockWrong();
   // It may be invalid for other reasons, whatever the time is.
-  const cause = findCause(known, kind, isUndecided ? Number.NEGATIVE_INFINITY : nowMs);
+  const cause = fault ?? findCause(known, kind, isUndecided ? Number.NEGATIVE_INFINITY : nowMs);
   if (cause === undefined && isUndecided) throw new Refusal(answers.partnersUnknown, { outcome: "clock-differs" });
   if (cause === undefined) return known;
   throw new SecretRefused(answerRefused(), cause, { partnerId: known.partner.id, secretId: known.secretId });
@@ -52,11 +53,13 @@ export function mayHaveBody(
   kindOf: (segment: string) => EventKind | null | undefined,
 ): boolean {
   if (req.method !== "POST" || findHostFault(req) !== undefined) return false;
-  const [, segment = "", secret = ""] = /^\/booking-event\/(\w+)\/([^/?#]+)\/?(?:\?|$)/.exec(toPath(req) ?? "") ?? [];
+  const [, segment = "", inPath = ""] =
+    /^\/booking-event\/(\w+)(?:\/([^/?#]*)\/?)?(?:\?|$)/.exec(toPath(req) ?? "") ?? [];
   const kind = kindOf(segment);
   if (kind === undefined) return false;
-  const known = registry.findSecret(decode(secret));
-  return known !== undefined && findCause(known, kind, Date.now()) === undefined;
+  const { secret, fault } = secretOf(req, decode(inPath));
+  const known = registry.findSecret(secret);
+  return known !== undefined && fault === undefined && findCause(known, kind, Date.now()) === undefined;
 }
 
 /** As the router does: what can't be decoded is taken as it is. */

@@ -8,7 +8,7 @@ const operations = ["create", "update", "delete"] as const;
 const createPath = `/booking-event/create/${secretPlaceholder}`;
 
 const unknownPaths = [
-  ...["/", "/bookings", "/booking-event", "/booking-event/create", "/%"],
+  ...["/", "/bookings", "/booking-event", "/booking-event/create-all", "/%"],
   ...[`${createPath}//`, `${createPath}/more`, `/${createPath}`],
   ...[
     "cancel/{secret}",

@@ -1,8 +1,9 @@
 import { type Check, check, describeAnswer, runTrials, specified } from "../check.ts";
 import type { Answer } from "../exchange.ts";
 import { accepted, type Expectation, secretRefused } from "../expectations.ts";
-import { create } from "../payloads.ts";
+import { create, forEach } from "../payloads.ts";
 import type { Receiver } from "../receiver.ts";
+import { type Request, secretPlaceholder } from "../request.ts";
 
 const maxSecretLength = 1_000;
 
@@ -47,6 +48,31 @@ export const secretChecks: readonly Check[] = [
     (right) => [percentEncode(right)],
     accepted,
   ),
+  check(
+    "secrets/bearer",
+    "The secret may be in the header Authorization, as Bearer, if the path has none.",
+    ...forEach(["Bearer", "bearer"], (scheme) => withHeaders(`${scheme} ${secretPlaceholder}`), accepted),
+  ),
+  check(
+    "secrets/bearer-refused",
+    "A path without a secret gets 403 with a wrong one in the header, with another scheme, and without the header.",
+    ...forEach(
+      ["Bearer conformance-nobody", `Basic ${secretPlaceholder}`],
+      (value) => withHeaders(value),
+      secretRefused,
+    ),
+    { label: "none", request: withHeaders(), expect: secretRefused },
+    {
+      label: "two headers",
+      request: withHeaders(`Bearer ${secretPlaceholder}`, `Bearer ${secretPlaceholder}`),
+      expect: secretRefused,
+    },
+    {
+      label: "in the path, too",
+      request: create({ headers: [`Authorization: Bearer ${secretPlaceholder}`] }),
+      expect: secretRefused,
+    },
+  ),
   {
     source: "ours",
     name: "secrets/same-bytes",
@@ -59,6 +85,11 @@ export const secretChecks: readonly Check[] = [
 function withSecrets(name: string, demand: string, write: (right: string) => string[], expect: Expectation): Check {
   const trials = (right: string) => write(right).map((secret) => ({ request: create({ secret }), expect }));
   return { source: "ours", name: `secrets/${name}`, demand, run: (it) => runTrials(trials(it.secret), it) };
+}
+
+function withHeaders(...authorization: string[]): (reference: string) => Request {
+  const headers = authorization.map((value) => `Authorization: ${value}`);
+  return create({ path: "/booking-event/create", headers });
 }
 
 function alter(secret: string): string[] {
