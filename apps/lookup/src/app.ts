@@ -6,6 +6,7 @@ import {
   type ObserveRequest,
   Refusal,
   type RequestState,
+  requireNdjson,
 } from "@booking-events/http";
 import type { Logger } from "@booking-events/runtime";
 import { answers, lookupAnswers, type ReferenceKind } from "@booking-events/schema";
@@ -85,7 +86,7 @@ function answerBooking(options: AppOptions): (ctx: Context) => Promise<void> {
 function answerList(options: AppOptions): (ctx: Context) => Promise<void> {
   return async function answer(ctx) {
     const { partner } = await admit(ctx, options);
-    requireList(ctx);
+    requireNdjson(ctx.req);
     const hold = options.lists.begin(partner.id, ctx.res);
     if (expectsContinue(ctx.req)) ctx.res.writeContinue();
     ctx.state.answer = await reconcile(options.reconciliation, partner.id, { req: ctx.req, hold });
@@ -97,12 +98,4 @@ async function admit(ctx: Context, options: AppOptions): ReturnType<typeof admit
   const admitted = await admitPartner(ctx, null, options);
   if (options.isUnavailable()) throw new Refusal(lookupAnswers.lookupUnavailable);
   return admitted;
-}
-
-/** @throws Refusal */
-function requireList({ req }: Context): void {
-  const { "content-type": type = "", "content-encoding": encoding = "identity" } = req.headers;
-  if (type.split(";", 1)[0]?.trim().toLowerCase() !== "application/x-ndjson")
-    throw new Refusal(lookupAnswers.unsupportedType);
-  if (encoding.toLowerCase() !== "identity") throw new Refusal(answers.unsupportedEncoding);
 }

@@ -18,3 +18,6 @@ export { takeBytesRead } from "./server/bytes-read.ts";
 export { type Connection, Connections } from "./server/connections.ts";
 export { PartnerFacingServer, serverLimits } from "./server/partner-facing-server.ts";
 export { servePartners } from "./server/serve-partners.ts";
+export { Pace } from "./stream/pace.ts";
+export { readChunks } from "./stream/read-chunks.ts";
+export { requireNdjson } from "./stream/require-ndjson.ts";

@@ -1,8 +1,7 @@
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
-import { Refusal } from "@booking-events/http";
+import { Pace, Refusal } from "@booking-events/http";
 import { describe, expect, test } from "vitest";
-import { Pace } from "./pace.ts";
 import { type ListedReference, listLimits, readList } from "./read-list.ts";
 
 /** A request whose body arrives in these chunks. */

@@ -1,15 +1,7 @@
 import type { IncomingMessage } from "node:http";
-import { ClientGone, Refusal } from "@booking-events/http";
-import {
-  answers,
-  decodeUtf8,
-  JsonError,
-  lookupAnswers,
-  parseJsonObject,
-  type ReferenceKind,
-} from "@booking-events/schema";
+import { Pace, Refusal, readChunks } from "@booking-events/http";
+import { decodeUtf8, JsonError, lookupAnswers, parseJsonObject, type ReferenceKind } from "@booking-events/schema";
 import { isReferenceKind, readReference } from "../bookings/describe-booking.ts";
-import { Pace, TooSlow } from "./pace.ts";
 
 /** A line of a partner's list. */
 export interface ListedReference {
@@ -45,7 +37,7 @@ export async function* readList(
 ): AsyncGenerator<ListedReference[]> {
   const lines = createLineSplitter(limits);
   let page: ListedReference[] = [];
-  for await (const chunk of chunksOf(req, pace)) {
+  for await (const chunk of readChunks(req, pace)) {
     for (const [line, number] of lines.split(chunk)) {
       if (line.trim() === "") continue;
       page.push(parseLine(line, number));
@@ -55,26 +47,6 @@ export async function* readList(
     }
   }
   if (page.length > 0) yield page;
-}
-
-/** Ends with a newline, so that the last line needs none. */
-async function* chunksOf(req: IncomingMessage, pace: Pace): AsyncGenerator<Buffer> {
-  // Destroying the request would close the connection before a refusal is sent.
-  const chunks: AsyncIterator<Buffer> = req.iterator({ destroyOnReturn: false });
-  try {
-    for (;;) {
-      const { done, value } = await pace.wait(chunks.next());
-      if (done) break;
-      pace.add(value.length);
-      yield value;
-    }
-  } catch (error) {
-    throw error instanceof TooSlow ? new Refusal(answers.tooSlow) : new ClientGone();
-  } finally {
-    // Otherwise the rest of a refused list could not be discarded. The last call of `next` may never return.
-    void chunks.return?.();
-  }
-  yield Buffer.from([newline]);
 }
 
 function createLineSplitter({ maxLines, maxLineBytes }: typeof listLimits) {

@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { ClientGone, Refusal, type StreamedAnswer } from "@booking-events/http";
+import { ClientGone, Pace, Refusal, type StreamedAnswer } from "@booking-events/http";
 import { answers, lookupAnswers, type ReferenceKind } from "@booking-events/schema";
 import { bookingKey, type Comparison, type ListedBooking, type ListedHere } from "@booking-events/store";
 import { orUnavailable } from "../or-unavailable.ts";
 import { KeySet } from "./key-set.ts";
 import type { HoldBytes } from "./lists-under-way.ts";
-import { Pace } from "./pace.ts";
 import { type ListedReference, readList } from "./read-list.ts";
 
 export const reconcileLimits = {

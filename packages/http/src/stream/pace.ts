@@ -5,6 +5,8 @@ export const paceLimits = {
   graceMs: 10_000,
   /** For this many bytes it may keep us waiting for a second more. */
   bytesPerSecond: 16_384,
+  /** A connection that has died in silence looks like this, however much it has sent before. */
+  longestWaitMs: 60_000,
 };
 
 /** Thrown when the other side of a connection is too slow. */
@@ -12,14 +14,14 @@ export class TooSlow extends Error {
   override name = "TooSlow";
 }
 
-/** Requires a minimum rate of a client that sends a list or reads its answer. What takes us time does not count. */
+/** Requires a minimum rate of a client that sends lines or reads those of the answer. What takes us time does not count. */
 export class Pace {
   readonly #limits: typeof paceLimits;
   #waitedMs = 0;
   #bytes = 0;
 
-  constructor(limits = paceLimits) {
-    this.#limits = limits;
+  constructor(limits: Partial<typeof paceLimits> = {}) {
+    this.#limits = { ...paceLimits, ...limits };
   }
 
   /** Counts what the client has sent or read. */
@@ -29,11 +31,11 @@ export class Pace {
 
   /** @throws TooSlow if the client takes too long; what the promise rejects with */
   async wait<Result>(forClient: Promise<Result>): Promise<Result> {
-    const { graceMs, bytesPerSecond } = this.#limits;
+    const { graceMs, bytesPerSecond, longestWaitMs } = this.#limits;
     const startedAtMs = performance.now();
     const remainingMs = graceMs + (this.#bytes / bytesPerSecond) * 1_000 - this.#waitedMs;
     try {
-      return await withDeadline(forClient, Math.max(remainingMs, 0));
+      return await withDeadline(forClient, Math.min(Math.max(remainingMs, 0), longestWaitMs));
     } catch (error) {
       throw error instanceof DeadlineExceeded ? new TooSlow() : error;
     } finally {
