@@ -6,7 +6,7 @@ export type { Queryable } from "./connect/queryable.ts";
 export { RollBack, staleStatement } from "./connect/roll-back.ts";
 export { ServerClient } from "./connect/server-client.ts";
 export { settleAll } from "./connect/settle-all.ts";
-export { inTransaction, NotBegun } from "./connect/transaction.ts";
+export { inTransaction, NotBegun, readOneSnapshot } from "./connect/transaction.ts";
 export { beginWithLimits, defaultSchema, setLockTimeout } from "./connect/transaction-limits.ts";
 export type { BookingToErase } from "./guests/booking-to-erase.ts";
 export { type DigestKey, DigestKeyError, openDigestKey, readDigestKey } from "./guests/digest-key.ts";

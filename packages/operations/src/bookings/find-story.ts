@@ -14,7 +14,7 @@ import {
 } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
-import { readDatabase } from "../services/database.ts";
+import { readDatabase, readPrepared } from "../services/database.ts";
 import { readKey } from "../services/digest-key.ts";
 import { keysOf } from "./booking-keys.ts";
 import { type QueueView, searchQueue } from "./search-queue.ts";
@@ -62,7 +62,7 @@ export async function findStory(context: Context, options: StoryOptions): Promis
   // Earlier events than the newest ones have been applied long ago.
   const isFirstPage = options.before === undefined && options.at === undefined;
   const queue = isFirstPage ? await searchQueue(context, { ...wanted, maxLooked: options.maxLooked }) : undefined;
-  const read = (keys: Buffer[]) => readDatabase(context, (client) => readStory(client, { ...wanted, keys }, options));
+  const read = (keys: Buffer[]) => readPrepared(context, (client) => readStory(client, { ...wanted, keys }, options));
   let found = await read(keysOf(partner, reference, wantedKind));
   if (found.stored === null) found = await read(await erasedKeysOf(context, wanted));
   const { booking, erased, log, letters, stored } = found;

@@ -14,7 +14,7 @@ import {
 } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
-import { readDatabase } from "../services/database.ts";
+import { readPrepared } from "../services/database.ts";
 import { tripFields } from "./describe-trip.ts";
 import { findStory, type Story } from "./find-story.ts";
 import type { Verification } from "./verify-booking.ts";
@@ -100,7 +100,7 @@ async function prove(context: Context, options: ProofOptions, withValues: boolea
   const story = await findStory(context, { ...named, limit, before, withValues, maxLooked });
   const { stored, erased, referenceKind } = story;
   if (stored === null) return { story, point: null, verification: null, changes: [], deliveries: [] };
-  const reading = readDatabase(context, async (client) => ({
+  const reading = readPrepared(context, async (client) => ({
     point: await readPoint(client, stored.bookingKey, wanted ?? { at: farFuture }, withValues ? "all" : tripFields),
     changes: await listBookingChanges(client, stored.bookingId, maxChanges),
     deliveries: await listBookingDeliveries(client, { bookingId: stored.bookingId, partner }, maxReaders),

@@ -3,7 +3,7 @@ import type { ReferenceKind } from "@booking-events/schema";
 import { readBookings, readLogHorizon } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
-import { readDatabase } from "../services/database.ts";
+import { readPrepared } from "../services/database.ts";
 import { keysOf } from "./booking-keys.ts";
 import { type Verification, verifyTogether } from "./verify-booking.ts";
 
@@ -60,7 +60,7 @@ export async function* verifyAll(
   const duplicateWindowMs = readDuplicateWindowMs(context);
   let after: Buffer | undefined;
   do {
-    const page = await readDatabase(context, async (client) => {
+    const page = await readPrepared(context, async (client) => {
       const bookings = await readBookings(client, { partner, bookingKeys, after, limit: bookingsReadTogether });
       const options = { duplicateWindowMs, horizon: await readLogHorizon(client) };
       const verified = await verifyTogether(client, bookings, options);

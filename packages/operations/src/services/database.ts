@@ -1,5 +1,12 @@
 import { adviseOnDatabase, parseEnvironment, splitHosts, variables } from "@booking-events/runtime";
-import { inTransaction, NotBegun, type Queryable, type RetentionRules } from "@booking-events/store";
+import {
+  inPreparedTransaction,
+  inTransaction,
+  NotBegun,
+  type Queryable,
+  type RetentionRules,
+  readOneSnapshot,
+} from "@booking-events/store";
 import type { Context, Pool } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 
@@ -20,9 +27,24 @@ export async function readDatabase<Result>(
 
 export async function readSnapshot<Result>(pool: Pool, read: (client: Queryable) => Promise<Result>): Promise<Result> {
   return inTransaction(pool, async (client) => {
-    await client.query("set transaction isolation level repeatable read, read only");
+    await client.query(readOneSnapshot);
     return read(client);
   });
+}
+
+const planAgeMs = 10 * 60_000;
+
+/**
+ * As {@link readDatabase}, for queries by a booking's key or an event's id: they are planned once in a while, since over
+ * all months of the log that takes PostgreSQL several times as long as to run them.
+ */
+export async function readPrepared<Result>(
+  context: Context,
+  read: (client: Queryable) => Promise<Result>,
+): Promise<Result> {
+  return withDatabase(context, (pool) =>
+    inPreparedTransaction(pool, read, { maxPlanAgeMs: planAgeMs, isSnapshot: true }),
+  );
 }
 
 /**

@@ -8,30 +8,32 @@ import { transact, waitForDisk } from "./transaction.ts";
 
 /**
  * Like {@link inTransaction}, but PostgreSQL parses each statement with values only once for a connection, and plans it
- * once a second. For a few events, that takes it much longer than to run the statements.
+ * once in a while. For a few events, that takes it much longer than to run the statements.
  *
  * The texts of the statements stay prepared until the connection ends, so there must be few.
  *
  * Behind a pooler, nothing is prepared: the next transaction may get another connection to the server.
+ *
+ * @param options.isSnapshot it only reads, and sees everything as it was when it began
  */
 export function inPreparedTransaction<Result>(
   pool: pg.Pool,
   work: (client: Queryable) => Promise<Result>,
+  { maxPlanAgeMs = 1_000, isSnapshot = false }: { maxPlanAgeMs?: number; isSnapshot?: boolean } = {},
 ): Promise<Result> {
   async function prepareAll(client: pg.PoolClient): Promise<Result> {
     if (!(await isDirect(client))) return work(client);
     const query = (text: string, values?: unknown[]) =>
       client.query(values === undefined ? text : { ...prepared(text), values });
     const [, , result] = await settleAll([
-      discardOldPlans(client),
+      discardOldPlans(client, maxPlanAgeMs),
       client.query(planForAllValues),
       work({ query: query as Queryable["query"] }),
     ]);
     return result;
   }
-  return transact(pool, prepareAll, (client) =>
-    directConnections.get(client) === true ? prepared(waitForDisk) : waitForDisk,
-  );
+  const end = (client: pg.PoolClient) => (directConnections.get(client) === true ? prepared(waitForDisk) : waitForDisk);
+  return transact(pool, prepareAll, end, { prepare: isDirect, isSnapshot });
 }
 
 /**
@@ -48,7 +50,7 @@ export async function queryPrepared<Row extends pg.QueryResultRow>(
     const statement = (await isDirect(client)) ? { ...prepared(text), values } : { text, values };
     const [, , , result] = await settleAll([
       client.query(beginningOf(pool)),
-      discardOldPlans(client),
+      discardOldPlans(client, 1_000),
       client.query(planForAllValues),
       client.query<Row>(statement),
       client.query("commit"),
@@ -76,14 +78,13 @@ async function isDirect(client: pg.PoolClient): Promise<boolean> {
   return isSame;
 }
 
+const plansMadeAt = new WeakMap<pg.PoolClient, number>();
+
 /**
  * A plan that was made for small tables may read them from end to end. PostgreSQL would keep it until the tables are
  * analyzed, however large they become meanwhile.
  */
-const maxPlanAgeMs = 1_000;
-const plansMadeAt = new WeakMap<pg.PoolClient, number>();
-
-async function discardOldPlans(client: pg.PoolClient): Promise<void> {
+async function discardOldPlans(client: pg.PoolClient, maxPlanAgeMs: number): Promise<void> {
   const now = performance.now();
   if (now - (plansMadeAt.get(client) ?? 0) <= maxPlanAgeMs) return;
   plansMadeAt.set(client, now);

@@ -20,13 +20,23 @@ export function inTransaction<Result>(
   return transact(pool, work, () => waitForDisk);
 }
 
-/** @param end returns what must be sent before the commit */
+/** Of a transaction that reads, and sees everything as it was when it began. */
+export const readOneSnapshot = "set transaction isolation level repeatable read, read only";
+
+/**
+ * @param end returns what must be sent before the commit
+ * @param options.prepare what must be done with the connection before the transaction
+ */
 export async function transact<Result>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<Result>,
   end: (client: pg.PoolClient) => pg.QueryConfig | string,
+  { prepare, isSnapshot = false }: { prepare?: (client: pg.PoolClient) => Promise<unknown>; isSnapshot?: boolean } = {},
 ): Promise<Result> {
-  const client = await begin(pool);
+  const client = await begin(pool, async (connected) => {
+    await prepare?.(connected);
+    await connected.query(`${beginningOf(pool)}${isSnapshot ? `; ${readOneSnapshot}` : ""}`);
+  });
   try {
     const result = await work(client);
     await settleAll([client.query(end(client)), client.query("commit")]);
@@ -38,11 +48,11 @@ export async function transact<Result>(
   }
 }
 
-async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
+async function begin(pool: pg.Pool, beginOn: (client: pg.PoolClient) => Promise<unknown>): Promise<pg.PoolClient> {
   let client: pg.PoolClient | undefined;
   try {
     client = await pool.connect();
-    await client.query(beginningOf(pool));
+    await beginOn(client);
     return client;
   } catch (error) {
     client?.release(true);

@@ -67,11 +67,13 @@ export async function readBookings(
     limit: number;
   },
 ): Promise<StoredBooking[]> {
+  // Planned for any keys, one condition for both would read all bookings.
+  const areMeant = filter.bookingKeys === undefined ? "$2::bytea[] is null" : "booking_key = any($2)";
   const { rows } = await client.query<BookingRow>(
     `select ${rowColumns}
      from bookings
-     where ($1::text is null or partner = $1) and ($2::bytea[] is null or booking_key = any($2))
-       and ($3::bytea is null or booking_key > $3) and erased_at is null
+     where ($1::text is null or partner = $1) and ${areMeant} and ($3::bytea is null or booking_key > $3)
+       and erased_at is null
      order by booking_key
      limit $4`,
     [filter.partner ?? null, filter.bookingKeys ?? null, filter.after ?? null, filter.limit],
