@@ -34,11 +34,17 @@ grant select (name, paused_at) on subscriptions to booking_events_worker;
 grant select on database_id to booking_events_worker, booking_events_lookup, booking_events_ops, booking_events_console;
 
 -- Lookup answers partners' questions and writes nothing. It reads a booking's content only to compute a digest of it,
--- and of events no content at all.
+-- what was read of its fields for the partner that sent them, and of events no content at all.
 grant select (id, partner, kind, booking_key, sequence, idempotency_key, content_digest, outcome, duplicate_of, warnings)
   on booking_events to booking_events_lookup;
 grant select (booking_key, partner, reference, reference_kind, state, event_id, revision, payload, content_digest,
-    created_at, updated_at, erased_at)
+    created_at, updated_at, erased_at, consumer_phone, consumer_phone_is_assumed, consumer_email, consumer_language,
+    consumer_nationality, consumer_currency, consumer_trip_is_international, consumer_trip_is_regional,
+    consumer_trip_is_local, consumer_trip_arrival_date, consumer_trip_arrival_at, consumer_trip_return_date,
+    consumer_trip_return_at, consumer_trip_departure_country_name, consumer_trip_departure_country_code,
+    consumer_trip_departure_airport_code, consumer_trip_destination_country_name,
+    consumer_trip_destination_country_code, consumer_trip_destination_airport_code, agent_timezone, agent_phone_number,
+    agent_phone_number_is_assumed, agent_email)
   on bookings to booking_events_lookup;
 grant select (key, fingerprint) on digest_key to booking_events_lookup;
 grant select (event_id, partner, error_code, resolution, resolved_at, replayed_at, failed_at) on dead_letters

@@ -52,7 +52,7 @@ const trip = (reference: string, more: object = {}) => ({ consumerTripPartnerExt
 type Line = Record<string, unknown>;
 
 async function reconcile(lookup: RunningApp, list: Line[], bySecret = secret): Promise<Line[]> {
-  const response = await fetch(`${lookup.url}/booking-event/reconcile/${bySecret}`, {
+  const response = await fetch(`${lookup.url}/booking-event/reconcile/${bySecret}?allowEmpty=true`, {
     method: "POST",
     headers: { "Content-Type": "application/x-ndjson" },
     body: list.map((line) => JSON.stringify(line)).join("\n"),
@@ -104,7 +104,7 @@ test("a list is answered with what differs, and with a summary", async () => {
   ]);
 });
 
-test("an empty list is answered with every active booking", async () => {
+test("an empty list is answered with every active booking if that is meant, and otherwise refused", async () => {
   const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
   await post(ingest, "create", trip("TRIP-1"));
   await post(ingest, "create", { consumerPartnerExternalReference: "CONSUMER-1" });
@@ -117,6 +117,43 @@ test("an empty list is answered with every active booking", async () => {
     ]),
   );
   expect(summary).toEqual({ summary: { ...noDifference, references: 0, same: 0, unknown: 2 } });
+  for (const query of ["", "?allowEmpty=false", "?allowEmpty", "?allowempty=true"]) {
+    const path = `/booking-event/reconcile/${secret}${query}`;
+    const headers = { "Content-Type": "application/x-ndjson" };
+    for (const body of ["", "\n \r\n"]) {
+      const answer = await exchange(lookup.port, { path, headers, body });
+      expect([answer.status, JSON.parse(answer.body)]).toMatchObject([400, { code: "empty-list" }]);
+    }
+  }
+});
+
+test("a booking that is listed twice counts once, and two digests for one are a contradiction", async () => {
+  const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
+  await post(ingest, "create", trip("TRIP-1"));
+  await untilApplied(1);
+  const digest = digestOf(trip("TRIP-1"));
+  const other = digestOf(trip("TRIP-1", { note: "other" }));
+  const listed = { reference: "TRIP-1", digest, price: { yours: [1] } };
+  expect(await reconcile(lookup, [listed, listed, { reference: " TRIP-1\u200b", digest }])).toEqual([
+    { summary: { ...noDifference, references: 1, same: 1 } },
+  ]);
+  for (const second of [{ reference: "TRIP-1", digest: other }, { reference: "TRIP-1" }]) {
+    const answer = await exchange(lookup.port, {
+      path: `/booking-event/reconcile/${secret}`,
+      headers: { "Content-Type": "application/x-ndjson" },
+      body: [listed, second, { reference: "" }].map((line) => JSON.stringify(line)).join("\n"),
+    });
+    expect([answer.status, JSON.parse(answer.body)]).toMatchObject([
+      400,
+      {
+        code: "invalid-list-line",
+        violationList: [
+          { code: "contradiction", propertyPath: ["2", "digest"] },
+          { code: "malformed", propertyPath: ["3", "reference"] },
+        ],
+      },
+    ]);
+  }
 });
 
 test("a booking is described without its content, with the digest that its partner computes", async () => {
@@ -155,6 +192,54 @@ test("a booking is described without its content, with the digest that its partn
     });
 });
 
+test("a partner sees on request what we read of its own booking's fields, and nobody else does", async () => {
+  const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
+  const sent = trip("TRIP-1", {
+    consumerPhone: "020 7183 8750",
+    consumerNationality: "United Kingdom",
+    consumerEmail: "Ada <ada@EXAMPLE.com>",
+    consumerTripIsLocal: "no",
+    consumerTripArrivalDate: "2027-06-14T09:27:17.335+02:00",
+    consumerTripReturnDate: "20270620",
+    consumerTripDestinationCountryName: " Spain ",
+    agentTimezone: "nowhere",
+  });
+  await post(ingest, "create", sent);
+  await untilApplied(1);
+  const ask = async (query: string, bySecret = secret) => {
+    const response = await fetch(`${lookup.url}/booking-event/booking/${bySecret}?reference=TRIP-1${query}`);
+    return { status: response.status, body: Object(await response.json()) };
+  };
+  const fields =
+    "consumerPhone,consumerEmail,consumerTripIsLocal,consumerTripArrivalDate,consumerTripReturnDate," +
+    "consumerTripDestinationCountryName,agentTimezone";
+  const { body } = await ask(`&fields=${fields}`);
+  expect(body).toEqual({
+    ...(await ask("")).body,
+    readings: {
+      ...{ consumerPhone: "+442071838750", consumerPhoneIsAssumed: true, consumerEmail: "ada@example.com" },
+      ...{ consumerTripIsLocal: false, consumerTripArrivalDate: "2027-06-14" },
+      ...{ consumerTripArrivalAt: "2027-06-14T07:27:17.335Z", consumerTripReturnDate: "2027-06-20" },
+      ...{ consumerTripReturnAt: null, consumerTripDestinationCountryName: "Spain" },
+      ...{ consumerTripDestinationCountryCode: "ES", agentTimezone: null },
+    },
+  });
+  expect((await ask("")).body).not.toHaveProperty("readings");
+  expect(Object.keys((await ask("&fields=all")).body.readings)).toHaveLength(23);
+  expect(await ask("&fields=consumerGivenName")).toMatchObject({ status: 400, body: { code: "invalid-fields" } });
+  expect(await ask("&fields=all", otherSecret)).toMatchObject({ status: 404 });
+
+  const silent = await shared.start("lookup", { environment: { LOOKUP_VALUES: "false" } });
+  const refused = await fetch(`${silent.url}/booking-event/booking/${secret}?reference=TRIP-1&fields=all`);
+  expect([refused.status, await refused.json()]).toMatchObject([400, { code: "readings-off" }]);
+  expect((await fetch(`${silent.url}/booking-event/booking/${secret}?reference=TRIP-1`)).status).toBe(200);
+  await silent.stop("SIGTERM");
+
+  await post(ingest, "delete", trip("TRIP-1"));
+  await untilApplied(2);
+  expect((await ask("&fields=all")).body).not.toHaveProperty("readings");
+});
+
 test("an erased booking is called so, because sending it again would change nothing", async () => {
   const [ingest, , lookup] = await Promise.all([running("ingest"), running("worker"), running("lookup")]);
   await post(ingest, "create", trip("TRIP-1"));
@@ -165,7 +250,7 @@ test("an erased booking is called so, because sending it again would change noth
     { reference: "TRIP-1", result: "erased" },
     { summary: { ...noDifference, references: 1, same: 0, erased: 1 } },
   ]);
-  const response = await fetch(`${lookup.url}/booking-event/booking/${secret}?reference=TRIP-1`);
+  const response = await fetch(`${lookup.url}/booking-event/booking/${secret}?reference=TRIP-1&fields=all`);
   expect(await response.json()).toEqual({ state: "erased" });
 });
 
@@ -174,7 +259,7 @@ describe("a list that cannot be compared", () => {
   const headers = { "Content-Type": "application/x-ndjson" };
 
   test.each<[string, number, object, RegExp]>([
-    ["an invalid line", 400, { headers, body: '{"reference":"A"}\nhello\n' }, /^Line 2 of the list is invalid/],
+    ["an invalid line", 400, { headers, body: '{"reference":"A"}\nhello\n' }, /^The list has invalid lines/],
     ["another type", 415, { body: "{}" }, /application\/x-ndjson/],
     ["no type", 415, {}, /application\/x-ndjson/],
     ["a compressed list", 415, { headers: { ...headers, "Content-Encoding": "gzip" }, body: "x" }, /uncompressed/],
@@ -278,7 +363,7 @@ test("a client that reads the answer slowly gets all of it, and others are answe
 test("neither a secret nor a reference is in the log or the metrics", async () => {
   const lookup = await shared.start("lookup");
   await reconcile(lookup, [{ reference: "canary-1" }]);
-  await fetch(`${lookup.url}/booking-event/booking/${secret}?reference=canary-2`);
+  await fetch(`${lookup.url}/booking-event/booking/${secret}?reference=canary-2&fields=consumerPhone,canary-4`);
   await fetch(`${lookup.url}/booking-event/receipt/${secret}/canary-3`);
   expect(await lookup.metrics()).not.toMatch(/canary|a-secret/);
   // The output is checked when the process has ended.

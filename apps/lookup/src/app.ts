@@ -8,26 +8,27 @@ import {
   type RequestState,
   requireNdjson,
 } from "@booking-events/http";
+import type { QueueReader } from "@booking-events/queue";
 import type { Logger } from "@booking-events/runtime";
-import { answers, lookupAnswers, type ReferenceKind } from "@booking-events/schema";
-import type { PartnerBooking } from "@booking-events/store";
+import { answers, lookupAnswers } from "@booking-events/schema";
 import { Router, type RouterContext } from "@koa/router";
 import type Koa from "koa";
 import { describeBooking, readBookingQuery } from "./bookings/describe-booking.ts";
+import { readWantedReadings } from "./bookings/read-wanted-readings.ts";
 import { orUnavailable } from "./or-unavailable.ts";
-import { findReceipt, type ReceiptSources } from "./receipts/find-receipt.ts";
+import type { PartnerData } from "./partner-data.ts";
+import { readParameters } from "./read-parameters.ts";
+import { findReceipt } from "./receipts/find-receipt.ts";
 import type { ListsUnderWay } from "./reconcile/lists-under-way.ts";
-import { type ReconcileSources, reconcile } from "./reconcile/reconcile.ts";
+import { reconcile } from "./reconcile/reconcile.ts";
 
 export interface AppOptions extends AdmissionOptions {
-  receipts: ReceiptSources;
-  /** @throws if the database cannot be read */
-  findBooking: (
-    partner: string,
-    booking: { reference: string; referenceKind: ReferenceKind },
-  ) => Promise<PartnerBooking | "erased" | undefined>;
-  reconciliation: ReconcileSources;
+  /** @throws if the queue cannot be read */
+  findWaiting: QueueReader["findEvent"];
+  data: PartnerData;
   lists: ListsUnderWay;
+  /** Whether a partner may ask what was read of its booking's fields. */
+  returnsReadings: boolean;
   /** Whether no question may be answered, since lookup does not know enough, or has the wrong database. */
   isUnavailable: () => boolean;
   trustedProxyHops: number;
@@ -65,7 +66,8 @@ function answerReceipt(options: AppOptions): (ctx: Context) => Promise<void> {
   return async function answer(ctx) {
     const { partner } = await admit(ctx, options);
     const { eventId = "" } = ctx.params;
-    const receipt = await orUnavailable(findReceipt(options.receipts, partner.id, eventId));
+    const sources = { findWaiting: options.findWaiting, findRecorded: options.data.findRecorded };
+    const receipt = await orUnavailable(findReceipt(sources, partner.id, eventId));
     if (receipt === undefined) throw new Refusal(lookupAnswers.noSuchEvent);
     ctx.state.eventId = receipt.eventId;
     ctx.state.answer = lookupAnswers.receiptFound(receipt);
@@ -76,8 +78,9 @@ function answerBooking(options: AppOptions): (ctx: Context) => Promise<void> {
   return async function answer(ctx) {
     const { partner } = await admit(ctx, options);
     const query = readBookingQuery(ctx.querystring);
-    if (query === undefined) throw new Refusal(lookupAnswers.invalidReference);
-    const booking = await orUnavailable(options.findBooking(partner.id, query));
+    const readings = readWantedReadings(ctx.querystring);
+    if (readings.length > 0 && !options.returnsReadings) throw new Refusal(lookupAnswers.readingsOff);
+    const booking = await orUnavailable(options.data.findBooking(partner.id, { ...query, readings }));
     if (booking === undefined) throw new Refusal(lookupAnswers.noSuchBooking);
     ctx.state.answer = lookupAnswers.bookingFound(describeBooking(booking));
   };
@@ -89,7 +92,9 @@ function answerList(options: AppOptions): (ctx: Context) => Promise<void> {
     requireNdjson(ctx.req);
     const hold = options.lists.begin(partner.id, ctx.res);
     if (expectsContinue(ctx.req)) ctx.res.writeContinue();
-    ctx.state.answer = await reconcile(options.reconciliation, partner.id, { req: ctx.req, hold });
+    const mayBeEmpty = readParameters(ctx.querystring)("allowEmpty").at(-1) === "true";
+    const { isShuttingDown } = options;
+    ctx.state.answer = await reconcile(options.data, partner.id, { req: ctx.req, hold, mayBeEmpty, isShuttingDown });
   };
 }
 

@@ -30,26 +30,19 @@ import {
   toRedisServers,
   tryFor,
   variables,
-  withDeadline,
 } from "@booking-events/runtime";
 import {
-  compareBookings,
   createPool,
   type DigestKey,
   findCollationWarnings,
-  findPartnerBooking,
-  findRecordedEvent,
-  type ListedHere,
-  listPartnerBookings,
   probeReads,
   readDatabaseTimes,
   readDigestKey,
-  startOfPartnerBookings,
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import { createApp, kindOfPath } from "./app.ts";
+import { openPartnerData } from "./partner-data.ts";
 import { ListsUnderWay } from "./reconcile/lists-under-way.ts";
-import { createSlots, type InSlot } from "./reconcile/slots.ts";
 import { DatabaseWatch } from "./watch-database.ts";
 
 const entries = {
@@ -61,6 +54,7 @@ const entries = {
   DATABASE_URL: variables.DATABASE_URL,
   DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
   DIGEST_KEY: variables.DIGEST_KEY,
+  LOOKUP_VALUES: variables.LOOKUP_VALUES,
   QUEUE_PREFIX: variables.QUEUE_PREFIX,
   QUEUE_SHARDS: variables.QUEUE_SHARDS,
   PARTNERS_FILE: variables.PARTNERS_FILE,
@@ -77,7 +71,6 @@ const maxDatabaseConnections = 4;
 const maxListConnections = 2;
 /** Comparing a page of references that PostgreSQL must read from a slow disk. */
 const comparisonTimeoutMs = 10_000;
-const bookingsPerPage = 2_000;
 /** For a list of a million references over a slow line. */
 const listTimeoutMs = 300_000;
 /** In an outage, partners get an answer within 2 s. Redis, which is asked first, may take most of the first one. */
@@ -151,6 +144,7 @@ async function startServices(context: Context) {
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
   const digestKey = createDigestKeyReader(databases.database, settings.DIGEST_KEY);
+  const data = openPartnerData({ ...databases, databaseDeadlineMs, maxListConnections, digestKey });
   const watches = await startWatches(context, queue, databases.database);
   const checkDatabase = createServerCheck(
     // Without the right key, lookup would take erased bookings for missing ones.
@@ -159,7 +153,7 @@ async function startServices(context: Context) {
   );
   const checkRedis = createServerCheck(queue.readDatabase, () => "no answer" as const);
   const checks = { checkDatabase, checkRedis };
-  return { partners, queue, tokenBuckets, records, lastUse, digestKey, ...databases, ...watches, ...checks };
+  return { partners, queue, tokenBuckets, records, lastUse, data, ...databases, ...watches, ...checks };
 }
 
 function openDatabases({ settings, logger }: Context) {
@@ -222,7 +216,7 @@ async function stopServices(services: Services): Promise<void> {
 
 function createLookupServer(
   { settings, logger, metrics, observe }: Context,
-  { partners, queue, tokenBuckets, database, listDatabase, databaseWatch, clocks, digestKey, lastUse }: Services,
+  { partners, queue, tokenBuckets, data, databaseWatch, clocks, lastUse }: Services,
   isShuttingDown: () => boolean,
 ): PartnerFacingServer {
   const connections = new Connections({
@@ -230,7 +224,6 @@ function createLookupServer(
     maxConnections: boundConnections({ wanted: settings.MAX_CONNECTIONS, shards: settings.QUEUE_SHARDS, logger }),
     metrics,
   });
-  const inSlot = createSlots(maxListConnections);
   const app = createApp({
     partners: partners.registry,
     answerGuess: createGuessThrottle(),
@@ -242,22 +235,10 @@ function createLookupServer(
     isOverloaded: () => false,
     isLate: () => false,
     limiter: new PartnerLimiter({ app: "lookup", tokenBuckets, logger, metrics }),
-    receipts: {
-      findWaiting: queue.findEvent,
-      findRecorded: (partner, eventId) =>
-        withDeadline(findRecordedEvent(database, partner, eventId), databaseDeadlineMs),
-    },
-    findBooking: (partner, booking) =>
-      withDeadline(
-        digestKey().then((key) => findPartnerBooking(database, key, { partner, ...booking })),
-        databaseDeadlineMs,
-      ),
-    reconciliation: {
-      compare: (listed) => inSlot(async () => compareBookings(listDatabase, await digestKey(), listed)),
-      readBookings: (partner, createdBefore) => readBookings(listDatabase, { partner, createdBefore, inSlot }),
-      isShuttingDown,
-    },
+    findWaiting: queue.findEvent,
+    data,
     lists: new ListsUnderWay(),
+    returnsReadings: settings.LOOKUP_VALUES,
     // Until Redis has been read, a revoked secret may look valid.
     isUnavailable: () => databaseWatch.problem !== null || !partners.areRevocationsKnown(),
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
@@ -281,21 +262,6 @@ function createDigestKeyReader(database: Pool, secret: string | undefined): () =
     key ??= await readDigestKey(database, secret);
     return key;
   };
-}
-
-async function* readBookings(
-  database: Pool,
-  { partner, createdBefore, inSlot }: { partner: string; createdBefore: Date; inSlot: InSlot },
-): AsyncGenerator<ListedHere[]> {
-  let after = startOfPartnerBookings;
-  for (;;) {
-    const range = { after, createdBefore, limit: bookingsPerPage };
-    const page = await inSlot(() => listPartnerBookings(database, partner, range));
-    const last = page.at(-1);
-    if (last === undefined) return;
-    yield page;
-    after = last;
-  }
 }
 
 async function findProblems(services: Services): Promise<string[]> {

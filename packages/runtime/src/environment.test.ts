@@ -47,6 +47,7 @@ test("a variable that is not set has its documented default", () => {
     CONSOLE_OPERATORS: [],
     CONSOLE_PRIVACY: [],
     OPERATOR_REQUIRED: false,
+    LOOKUP_VALUES: true,
     LOG_LEVEL: "info",
     SHUTDOWN_DELAY_MS: 0,
     SHUTDOWN_TIMEOUT_MS: 15_000,

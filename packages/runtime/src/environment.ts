@@ -188,6 +188,8 @@ export const variables = {
   RETENTION_DAYS: v.optional(wholeNumber(0, 36_500), "400"),
   DELETED_RETENTION_DAYS: v.optional(wholeNumber(0, 36_500), "30"),
   DEAD_LETTER_RETENTION_DAYS: v.optional(wholeNumber(0, 36_500), "90"),
+  /** Lookup returns what was read of a booking's fields to the partner that sent them. */
+  LOOKUP_VALUES: v.optional(trueOrFalse, "true"),
   DIGEST_KEY: v.optional(v.pipe(v.string(), v.minLength(32, "must have at least 32 characters, picked at random"))),
   /**
    * The braces are a Redis Cluster hash tag: they keep all keys of the queue in one slot, as BullMQ's scripts require.

@@ -78,12 +78,13 @@ export function convert(
     overrideAction: convertAction,
   });
   const comments = readFieldComments(sourceFile);
-  const examples = readFullBooking();
+  const isPayload = sourceFile.startsWith("payload/");
+  const examples = isPayload ? readFullBooking() : {};
   const described = Object.entries(properties).map(([name, property]) => {
     const comment = comments.get(name);
     if (comment === undefined) throw new Error(`In ${sourceFile}, ${name} has no comment above it.`);
     const example = examples[name];
-    const reading = readings[name as BookingFieldName];
+    const reading = isPayload ? readings[name as BookingFieldName] : undefined;
     const about =
       reading === undefined ? comment : { ...comment, description: `${comment.description} Read as: ${reading}.` };
     return [name, { ...about, ...Object(property), ...(example !== undefined && { examples: [example] }) }] as const;

@@ -3,6 +3,7 @@ import type { JsonSchema } from "@valibot/to-json-schema";
 import type * as v from "valibot";
 import type { Answer } from "../src/answers/answer.ts";
 import * as answers from "../src/answers/answers.ts";
+import { ListViolation } from "../src/answers/list-violations.ts";
 import * as lookupAnswers from "../src/answers/lookup-answers.ts";
 import {
   type BookingStatus,
@@ -13,6 +14,7 @@ import {
   ReconciliationSummary,
   receiptBodies,
 } from "../src/answers/lookup-bodies.ts";
+import { Readings } from "../src/answers/readings.ts";
 import { referenceKinds } from "../src/payload/reference-rule.ts";
 import { convert } from "./json-schemas.ts";
 
@@ -34,7 +36,19 @@ const receipts: { [Status in Receipt["status"]]: Extract<Receipt, { status: Stat
   erased: { eventId, status: "erased" },
 };
 const bookings: { [State in BookingStatus["state"]]: Extract<BookingStatus, { state: State }> } = {
-  active: { state: "active", revision: 3, decidedBy: eventId, updatedAt, digest },
+  active: {
+    state: "active",
+    revision: 3,
+    decidedBy: eventId,
+    updatedAt,
+    digest,
+    readings: {
+      consumerPhone: "+442071838750",
+      consumerPhoneIsAssumed: false,
+      consumerTripArrivalDate: "2027-06-14",
+      consumerTripArrivalAt: null,
+    },
+  },
   deleted: { state: "deleted", revision: 4, decidedBy: laterEventId, updatedAt },
   erased: { state: "erased" },
 };
@@ -45,6 +59,11 @@ const differences: Record<string, Difference | ReconciliationSummary> = {
     summary: { references: 3, same: 1, missing: 1, different: 1, "deleted-here": 0, erased: 0, unknown: 0 },
   },
 };
+
+const wrongLines: ListViolation[] = [
+  { message: "Line 2: it is not valid JSON.", code: "malformed", propertyPath: ["2"] },
+  { message: "Line 7: digest must have 64 hexadecimal digits.", code: "malformed", propertyPath: ["7", "digest"] },
+];
 
 const receiptMeanings: Record<Receipt["status"], string> = {
   waiting: "The event is stored, and will be applied.",
@@ -110,15 +129,20 @@ const questions: Question[] = [
     path: "/booking-event/booking/{secret}",
     operationId: "findBooking",
     summary: "Find out how a booking stands",
-    description: "The answer has a digest of the content, never the content. Waiting events do not count yet.",
-    parameters: ["reference", "referenceKind"],
+    description:
+      "The answer has a digest of the content and, on request, what we read of its fields. Waiting events do not count " +
+      "yet.",
+    parameters: ["reference", "referenceKind", "fields"],
     content: jsonContent("BookingStatus", bookings),
     meanings: {
       ...onlyGet,
       200: "How the booking stands.",
       404: "You have no such booking, or there is no such path.",
     },
-    refusals: [...[lookupAnswers.noSuchBooking, lookupAnswers.invalidReference, answers.wrongMethod("GET", "HEAD")]],
+    refusals: [
+      ...[lookupAnswers.noSuchBooking, lookupAnswers.invalidReference, lookupAnswers.invalidFields],
+      ...[lookupAnswers.readingsOff, answers.wrongMethod("GET", "HEAD")],
+    ],
   },
   {
     method: "post",
@@ -126,11 +150,11 @@ const questions: Question[] = [
     operationId: "reconcileBookings",
     summary: "Compare all bookings",
     description: "Send a list of the bookings that are active at your end. The answer names each difference.",
-    parameters: [],
+    parameters: ["allowEmpty"],
     requestBody: {
       description:
-        "NDJSON: one object like this in each line. At most 2,000,000 lines of 16 KiB each. An empty list is " +
-        "answered with all bookings.",
+        "NDJSON: one object like this in each line. At most 2,000,000 lines of 16 KiB each. Further members are " +
+        "ignored, and a booking that is listed twice counts once. An empty list is refused unless allowEmpty is true.",
       required: true,
       content: {
         "application/x-ndjson": {
@@ -149,6 +173,7 @@ const questions: Question[] = [
       },
     },
     meanings: {
+      400: "The list is empty, or lines of it are wrong: up to 50 are named. Or the request cannot be read.",
       200:
         "NDJSON: one object like this in each line. The last one is the summary. If it is missing, the answer " +
         "was cut off.",
@@ -156,7 +181,7 @@ const questions: Question[] = [
       429: "Too many requests, or another list of yours is being compared. Send it again after Retry-After.",
     },
     refusals: [
-      ...[lookupAnswers.invalidListLine(2, "it is not valid JSON."), answers.wrongMethod("POST")],
+      ...[lookupAnswers.invalidListLine(wrongLines), lookupAnswers.emptyList, answers.wrongMethod("POST")],
       ...[lookupAnswers.listTooLong(2_000_000), lookupAnswers.tooManyDifferences, lookupAnswers.unsupportedType],
       ...[answers.unsupportedEncoding, lookupAnswers.alreadyReconciling, answers.overloaded],
     ],
@@ -186,6 +211,22 @@ export const questionParameters = {
     description: "Which of the two references it is.",
     schema: { type: "string", enum: referenceKinds, default: "trip" },
     example: "consumer",
+  },
+  fields: {
+    name: "fields",
+    in: "query",
+    description:
+      "Fields of which you want to see what we read, separated by commas, or all. The answer then has readings. An " +
+      "operator may switch this off.",
+    schema: { type: "string" },
+    example: "consumerPhone,consumerTripArrivalDate",
+  },
+  allowEmpty: {
+    name: "allowEmpty",
+    in: "query",
+    description: "true: you have no active booking, so the list may be empty.",
+    schema: { type: "string", enum: ["true", "false"], default: "false" },
+    example: "true",
   },
 };
 
@@ -235,7 +276,19 @@ function haveSameBodies(some: readonly Answer[], others: readonly Answer[] = [])
 export function describeQuestionSchemas(): Record<string, JsonSchema> {
   return {
     Receipt: oneOf("Receipt", "What became of an event.", receiptBodies, receiptMeanings),
-    BookingStatus: oneOf("BookingStatus", "How a booking stands.", bookingBodies, bookingMeanings),
+    BookingStatus: withReadings(oneOf("BookingStatus", "How a booking stands.", bookingBodies, bookingMeanings)),
+    Readings: describe(
+      Readings,
+      "Readings",
+      "What we read of fields that you asked for. Null: you sent no value, or none that we can read.",
+      "answers/readings.ts",
+    ),
+    ListViolation: describe(
+      ListViolation,
+      "ListViolation",
+      "What is wrong with a line of a list.",
+      "answers/list-violations.ts",
+    ),
     ListedReference: describe(ListedReference, "ListedReference", "A booking that is active at your end."),
     Difference: describe(Difference, "Difference", "A booking that is not the same here and at your end."),
     ReconciliationSummary: describe(ReconciliationSummary, "ReconciliationSummary", "The last line of the answer."),
@@ -252,10 +305,28 @@ function oneOf<Name extends string>(
   return { title, description, oneOf: alternatives.map((name) => describe(bodies[name], name, meanings[name])) };
 }
 
-function describe(schema: v.GenericSchema, title: string, description: string): JsonSchema {
+/** @param file where the comments on the members are */
+function describe(
+  schema: v.GenericSchema,
+  title: string,
+  description: string,
+  file = "answers/lookup-bodies.ts",
+): JsonSchema {
   // In OpenAPI 3.1, the dialect of 2020-12 is the default.
-  const { $schema: _, ...rest } = convert(schema, "answers/lookup-bodies.ts", { title, description });
+  const { $schema: _, ...rest } = convert(schema, file, { title, description });
   return rest;
+}
+
+/** The readings have a schema of their own. */
+function withReadings({ oneOf = [], ...rest }: JsonSchema): JsonSchema {
+  const described = oneOf.map((each) => {
+    const { properties = {}, ...body } = Object(each) as JsonSchema;
+    const { readings, ...others } = properties;
+    if (readings === undefined) return each;
+    const { description } = Object(readings);
+    return { ...body, properties: { ...others, readings: { description, ...schemaRef("Readings") } } };
+  });
+  return { ...rest, oneOf: described };
 }
 
 function jsonContent(schemaName: string, examples: Record<string, object>) {

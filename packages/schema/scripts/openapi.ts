@@ -2,7 +2,13 @@ import { readFileSync } from "node:fs";
 import type { JsonSchema } from "@valibot/to-json-schema";
 import type * as v from "valibot";
 import type { Answer } from "../src/answers/answer.ts";
-import { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "../src/answers/answer-bodies.ts";
+import {
+  AcceptedBody,
+  DryRunBody,
+  InvalidDataBody,
+  InvalidListBody,
+  RefusalBody,
+} from "../src/answers/answer-bodies.ts";
 import * as answers from "../src/answers/answers.ts";
 import * as lookupAnswers from "../src/answers/lookup-answers.ts";
 import { idempotencyKeyPattern } from "../src/envelope/idempotency-key.ts";
@@ -247,15 +253,18 @@ function describeResponse(status: number, each: readonly Answer[], description =
     headers: Object.fromEntries([...names].map((name) => [name, { $ref: `#/components/headers/${name}` }])),
     content: {
       "application/json": {
-        schema: schemaOfStatus(status),
+        schema: schemaOfStatus(status, each),
         examples: Object.fromEntries(each.map(({ code, body }) => [code, { value: JSON.parse(body) }])),
       },
     },
   };
 }
 
-function schemaOfStatus(status: number) {
+function schemaOfStatus(status: number, each: readonly Answer[]) {
   if (status === 200) return { oneOf: [schemaRef("Accepted"), schemaRef("DryRunPassed")] };
+  // An invalid list is a refusal with a list, so a client that knows only refusals understands it.
+  if (each.some(({ code }) => code === "invalid-list-line"))
+    return { anyOf: [schemaRef("InvalidList"), schemaRef("Refusal")] };
   return schemaRef(status === 422 ? "InvalidData" : "Refusal");
 }
 
@@ -280,21 +289,27 @@ function describeSchemas(): Record<string, JsonSchema> {
     DryRunPassed: describeBody(DryRunBody, "DryRunPassed", "Nothing is wrong. Nothing was stored.", warnings),
     Refusal: describeBody(RefusalBody, "Refusal", "The request was refused."),
     InvalidData: describeBody(InvalidDataBody, "InvalidData", "The payload violates rules.", violations),
+    InvalidList: describeBody(InvalidListBody, "InvalidList", "Lines of the list are wrong.", {
+      name: "violationList",
+      items: "ListViolation",
+      description: "The first wrong lines, up to 50.",
+    }),
     Violation: violation,
     Warning: warning,
   };
 }
 
-/** @param list a member whose items have a schema of their own */
+/** @param list a member whose items have a schema of their own, and perhaps another description than its comment */
 function describeBody(
   schema: v.GenericSchema,
   title: string,
   description: string,
-  list?: { name: string; items: string },
+  list?: { name: string; items: string; description?: string },
 ): JsonSchema {
   const body = withoutDialect(convert(schema, "answers/answer-bodies.ts", { title, description }));
   if (list === undefined) return body;
-  const described = { ...Object(body.properties?.[list.name]), items: schemaRef(list.items) };
+  const { name: _, items, ...about } = list;
+  const described = { ...Object(body.properties?.[list.name]), ...about, items: schemaRef(items) };
   return { ...body, properties: { ...body.properties, [list.name]: described } };
 }
 

@@ -1,6 +1,7 @@
 export type { Answer } from "./answers/answer.ts";
 export { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "./answers/answer-bodies.ts";
 export * as answers from "./answers/answers.ts";
+export { type ListViolation, maxListViolations } from "./answers/list-violations.ts";
 export * as lookupAnswers from "./answers/lookup-answers.ts";
 export type {
   BookingStatus,

@@ -86,6 +86,7 @@ export {
   listEvents,
   searchEvents,
 } from "./look/list-events.ts";
+export { type PartnerActivity, readPartnerActivity } from "./look/partner-activity.ts";
 export {
   type Comparison,
   compareBookings,
@@ -94,6 +95,7 @@ export {
   type ListedHere,
   listPartnerBookings,
   type PartnerBooking,
+  type PartnerReference,
   startOfPartnerBookings,
 } from "./look/partner-bookings.ts";
 export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./look/read-database-status.ts";

@@ -1,5 +1,7 @@
+import { Refusal } from "@booking-events/http";
 import { expect, test } from "vitest";
 import { readBookingQuery } from "./describe-booking.ts";
+import { readWantedReadings } from "./read-wanted-readings.ts";
 
 /** As Node has the query of a URL: each byte is a character. */
 const asBytes = (text: string) => Buffer.from(text).toString("latin1");
@@ -28,9 +30,25 @@ test.each([
   ["reference=A&referenceKind=agent", "an unknown kind"],
   ["reference=A%00", "U+0000"],
 ])("%s names no booking: %s", (query) => {
-  expect(readBookingQuery(query)).toBeUndefined();
+  expect(() => readBookingQuery(query)).toThrow(Refusal);
 });
 
 test("a percent sign that begins no escape stands for itself", () => {
   expect(readBookingQuery("reference=100%")).toMatchObject({ reference: "100%" });
 });
+
+test("readings are asked for by the names of fields, and each brings all that is read of it", () => {
+  const phone = ["consumerPhone", "consumerPhoneIsAssumed"];
+  expect(readWantedReadings("reference=A")).toEqual([]);
+  expect(readWantedReadings("reference=A&fields=")).toEqual([]);
+  expect(readWantedReadings("fields=consumerPhone,+consumerPhone&fields=agentEmail")).toEqual([...phone, "agentEmail"]);
+  expect(readWantedReadings("fields=all")).toEqual(expect.arrayContaining(phone));
+  expect(readWantedReadings("fields=all")).toHaveLength(23);
+});
+
+test.each(["consumerGivenName", "consumerPhone,x", "__proto__", "consumerphone", "payload", "consumerPhoneIsAssumed"])(
+  "nothing is read of fields=%s",
+  (fields) => {
+    expect(() => readWantedReadings(`fields=${fields}`)).toThrow(Refusal);
+  },
+);

@@ -1,27 +1,24 @@
 import { hash } from "node:crypto";
 import { toCanonicalJson } from "@booking-events/bookings";
-import {
-  type BookingStatus,
-  cleanReference,
-  decodeFormFields,
-  decodeUtf8,
-  type ReferenceKind,
-} from "@booking-events/schema";
+import { Refusal } from "@booking-events/http";
+import { type BookingStatus, cleanReference, lookupAnswers, type ReferenceKind } from "@booking-events/schema";
 import type { PartnerBooking } from "@booking-events/store";
+import { readParameters } from "../read-parameters.ts";
 
 const maxReferenceCharacters = 8_192;
 
 /**
  * @param query as Node has it: each of its bytes is a character
- * @returns undefined if the query does not name one booking
+ * @throws Refusal if the query does not name one booking
  */
-export function readBookingQuery(query: string): { reference: string; referenceKind: ReferenceKind } | undefined {
-  const parameters = decodeFormFields(decodeUtf8(Buffer.from(query, "latin1")) ?? "%");
-  const valuesOf = (wanted: string) => (parameters ?? []).filter(([name]) => name === wanted).map(([, value]) => value);
+export function readBookingQuery(query: string): { reference: string; referenceKind: ReferenceKind } {
+  const valuesOf = readParameters(query);
   const [references, kinds] = [valuesOf("reference"), valuesOf("referenceKind")];
   const [reference, referenceKind = "trip"] = [readReference(references[0]), kinds[0]];
-  if (references.length !== 1 || kinds.length > 1 || reference === undefined) return undefined;
-  return isReferenceKind(referenceKind) ? { reference, referenceKind } : undefined;
+  const isOne = references.length === 1 && kinds.length <= 1;
+  if (!isOne || reference === undefined || !isReferenceKind(referenceKind))
+    throw new Refusal(lookupAnswers.invalidReference);
+  return { reference, referenceKind };
 }
 
 /** @returns the reference as it is compared; undefined if the value can't be one */
@@ -36,13 +33,18 @@ export function isReferenceKind(value: unknown): value is ReferenceKind {
   return value === "trip" || value === "consumer";
 }
 
-/** A booking for its partner: how it stands, and a digest by which the partner can compare the content. */
+/**
+ * A booking for its partner: how it stands, a digest by which the partner can compare the content, and what was read of
+ * the fields that the partner has asked for.
+ */
 export function describeBooking(booking: PartnerBooking | "erased"): BookingStatus {
   if (booking === "erased") return { state: "erased" };
-  const { state, revision, decidedBy, payload } = booking;
+  const { state, revision, decidedBy, payload, readings } = booking;
   const described = { revision, decidedBy, updatedAt: booking.updatedAt.toISOString() };
   // The content of a deleted booking is no longer the booking's.
-  return state === "deleted" ? { state, ...described } : { state, ...described, digest: digestContent(payload) };
+  if (state === "deleted") return { state, ...described };
+  const digest = digestContent(payload);
+  return { state, ...described, digest, ...(Object.keys(readings).length > 0 && { readings }) };
 }
 
 /** The SHA-256 of the content as canonical JSON (RFC 8785), in hex. Partners compute the same. */

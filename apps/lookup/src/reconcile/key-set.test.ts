@@ -4,11 +4,11 @@ import { KeySet } from "./key-set.ts";
 
 const keyOf = (number: number) => hash("sha256", String(number), "buffer");
 
-test("a set has the keys that were added, and no others, however far it grows", () => {
+test("a set has the keys that were added, with their first marks, and no others, however far it grows", () => {
   const set = new KeySet();
   for (let number = 0; number < 100_000; number += 1) {
-    set.add(keyOf(number));
-    set.add(keyOf(Math.floor(number / 2)));
+    set.add(keyOf(number), number);
+    if (set.add(keyOf(Math.floor(number / 2)), 7) !== Math.floor(number / 2)) throw new Error(`wrong at ${number}`);
   }
   expect(set.size).toBe(100_000);
   for (let number = 0; number < 100_000; number += 1) {
@@ -20,7 +20,7 @@ test("a key of zeros is a key like any other", () => {
   const [zeros, other] = [Buffer.alloc(32), Buffer.alloc(32, 1)];
   const set = new KeySet();
   expect(set.has(zeros)).toBe(false);
-  set.add(zeros);
+  set.add(zeros, 0);
   expect([set.has(zeros), set.has(other), set.size]).toEqual([true, false, 1]);
 });
 
@@ -29,6 +29,6 @@ test("a partner that chooses keys with equal parts does not make the set slow", 
   const keys = Array.from({ length: 200_000 }, () => Buffer.alloc(32));
   for (const [number, key] of keys.entries()) key.writeUInt32BE(number, 0);
   const set = new KeySet();
-  for (const key of keys) set.add(key);
+  for (const key of keys) set.add(key, 1);
   expect(keys.every((key) => set.has(key))).toBe(true);
 });

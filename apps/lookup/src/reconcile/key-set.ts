@@ -1,9 +1,9 @@
-/** A key takes two numbers of 32 bits. */
-const numbersPerKey = 2;
+/** A key takes two numbers of 32 bits, and what is known of its content a third. */
+const numbersPerKey = 3;
 const firstSlots = 1_024;
 
 /**
- * A set of SHA-256 digests that keeps 64 bits of each, in 16 to 32 bytes. A `Set` of strings takes several times as
+ * A set of SHA-256 digests that keeps 64 bits of each, in 24 to 48 bytes. A `Set` of strings takes several times as
  * much. The probability that any of a million other digests looks as if it were among a million is 1 in 18 million.
  */
 export class KeySet {
@@ -20,23 +20,26 @@ export class KeySet {
     return this.#slots.byteLength;
   }
 
-  add(key: Buffer): void {
+  /**
+   * Adds a key, unless it is in the set.
+   *
+   * @param mark 32 bits that stand for what comes with the key
+   * @returns the mark with which the key had been added; undefined: it is new
+   */
+  add(key: Buffer, mark: number): number | undefined {
     // Half of the slots stay free, so a search ends soon.
     if ((this.#size + 1) * 2 > this.#slots.length / numbersPerKey) this.#grow();
-    if (this.#insert(...split(key))) this.#size += 1;
+    const [high, low] = split(key);
+    const slot = this.#find(high, low);
+    if (this.#slots[slot] !== 0) return this.#slots[slot + 2];
+    this.#put(slot, { high, low, mark });
+    this.#size += 1;
+    return undefined;
   }
 
   has(key: Buffer): boolean {
     const [high, low] = split(key);
     return this.#slots[this.#find(high, low)] !== 0;
-  }
-
-  #insert(high: number, low: number): boolean {
-    const slot = this.#find(high, low);
-    if (this.#slots[slot] !== 0) return false;
-    this.#slots[slot] = high;
-    this.#slots[slot + 1] = low;
-    return true;
   }
 
   /** Returns the slot of the key, or the free one where it belongs. */
@@ -52,12 +55,18 @@ export class KeySet {
     }
   }
 
+  #put(slot: number, { high, low, mark }: { high: number; low: number; mark: number }): void {
+    this.#slots[slot] = high;
+    this.#slots[slot + 1] = low;
+    this.#slots[slot + 2] = mark;
+  }
+
   #grow(): void {
     const old = this.#slots;
     this.#slots = new Uint32Array(old.length * 2);
     for (let slot = 0; slot < old.length; slot += numbersPerKey) {
-      const [high = 0, low = 0] = [old[slot], old[slot + 1]];
-      if (high !== 0) this.#insert(high, low);
+      const [high = 0, low = 0, mark = 0] = [old[slot], old[slot + 1], old[slot + 2]];
+      if (high !== 0) this.#put(this.#find(high, low), { high, low, mark });
     }
   }
 }

@@ -3,6 +3,7 @@ import { Socket } from "node:net";
 import { Pace, Refusal } from "@booking-events/http";
 import { describe, expect, test } from "vitest";
 import { type ListedReference, listLimits, readList } from "./read-list.ts";
+import { WrongLines } from "./wrong-lines.ts";
 
 /** A request whose body arrives in these chunks. */
 function requestOf(chunks: (Buffer | string)[]): IncomingMessage {
@@ -14,14 +15,17 @@ function requestOf(chunks: (Buffer | string)[]): IncomingMessage {
 
 async function read(chunks: (Buffer | string)[], limits = listLimits): Promise<ListedReference[][]> {
   const pages = [];
-  for await (const page of readList(requestOf(chunks), limits)) pages.push(page);
+  const wrong = new WrongLines();
+  for await (const page of readList(requestOf(chunks), wrong, limits)) pages.push(page);
+  wrong.refuse();
   return pages;
 }
 
-async function refusalOf(chunks: (Buffer | string)[], limits = listLimits): Promise<string> {
+async function refusalOf(chunks: (Buffer | string)[], limits = listLimits) {
   const error = await read(chunks, limits).catch((thrown) => thrown);
   expect(error).toBeInstanceOf(Refusal);
-  return `${error.answer.status} ${JSON.parse(error.answer.body).message}`;
+  const { status, body } = error.answer;
+  return { status, ...JSON.parse(body) };
 }
 
 const digest = "0123456789abcdef".repeat(4);
@@ -29,16 +33,17 @@ const digest = "0123456789abcdef".repeat(4);
 test("lines may end anywhere in a chunk, be empty, and lack the last newline", async () => {
   const text = `{"reference":"A"}\r\n\n{"reference":"Zoë 💩","digest":"${digest.toUpperCase()}"}\n{"referenceKind":"consumer","reference":" C\u200b"}`;
   const expected = [
-    { reference: "A", written: "A", referenceKind: "trip", digest: undefined },
-    { reference: "Zoë 💩", written: "Zoë 💩", referenceKind: "trip", digest },
-    { reference: "C", written: " C\u200b", referenceKind: "consumer", digest: undefined },
+    { line: 1, reference: "A", written: "A", referenceKind: "trip", digest: undefined },
+    { line: 3, reference: "Zoë 💩", written: "Zoë 💩", referenceKind: "trip", digest },
+    { line: 4, reference: "C", written: " C\u200b", referenceKind: "consumer", digest: undefined },
   ];
   const bytes = Buffer.from(text);
   expect(await read([bytes])).toEqual([expected]);
   expect(await read(Array.from(bytes, (byte) => Buffer.from([byte])))).toEqual([expected]);
   expect(await read([])).toEqual([]);
+  expect(await read(['{"reference":"A","yours":{"id":[7]}}'])).toMatchObject([[{ reference: "A" }]]);
   expect(await read(['\ufeff{"reference":"A"}'])).toEqual([
-    [{ reference: "A", written: "A", referenceKind: "trip", digest: undefined }],
+    [{ line: 1, reference: "A", written: "A", referenceKind: "trip", digest: undefined }],
   ]);
 });
 
@@ -75,13 +80,29 @@ describe("refused with the number of its line", () => {
     ["a digest that is null", '{"reference":"A","digest":null}', "digest must have 64 hexadecimal digits."],
     ["a reference twice", '{"reference":"A","reference":"B"}', "it has a duplicate key."],
     ["a reference twice, once as an escape", '{"reference":"A","\\u0072eference":"B"}', "it has a duplicate key."],
-    ["a misspelt name", '{"reference":"A","Digest":"ab"}', "only reference, referenceKind and digest are allowed."],
     ["invalid UTF-8", Buffer.from([0x22, 0xff, 0x22]), "it is not valid UTF-8."],
     ["a long line", "x".repeat(16_385), "it is longer than 16384 bytes."],
   ])("%s", async (_what, line, problem) => {
-    const expected = `400 Line 3 of the list is invalid: ${problem}`;
-    expect(await refusalOf([good, line])).toBe(expected);
-    expect(await refusalOf([good, line, "\n", good])).toBe(expected);
+    const expected = { status: 400, code: "invalid-list-line", violationList: [{ message: `Line 3: ${problem}` }] };
+    expect(await refusalOf([good, line])).toMatchObject(expected);
+    expect(await refusalOf([good, line, "\n", good])).toMatchObject(expected);
+  });
+
+  test("with the wrong member, and together with other wrong lines, up to 50", async () => {
+    const lines = ["x", "[]", "", "{}", '{"reference":"A"}', '{"reference":"A","digest":1}', "x".repeat(100_000), "x"];
+    const [malformed, member] = ["malformed", "digest"];
+    expect((await refusalOf([lines.join("\n")])).violationList).toMatchObject([
+      { code: malformed, propertyPath: ["1"] },
+      { code: "not-an-object", propertyPath: ["2"] },
+      { code: malformed, propertyPath: ["4", "reference"] },
+      { code: malformed, propertyPath: ["6", member] },
+      { code: "too-long", propertyPath: ["7"] },
+      { code: malformed, propertyPath: ["8"] },
+    ]);
+    const { violationList } = await refusalOf(["x\n".repeat(60), "\n".repeat(3_000_000)]);
+    expect(violationList.map(({ propertyPath: [line] }: { propertyPath: string[] }) => line)).toEqual(
+      Array.from({ length: 50 }, (_, index) => String(index + 1)),
+    );
   });
 
   test("a long reference is accepted, however it is escaped", async () => {
@@ -96,7 +117,7 @@ describe("a list that arrives too slowly", () => {
 
   async function answerTo(req: IncomingMessage): Promise<number> {
     try {
-      for await (const _page of readList(req, listLimits, pace()));
+      for await (const _page of readList(req, new WrongLines(), listLimits, pace()));
       return 200;
     } catch (error) {
       return error instanceof Refusal ? error.answer.status : 500;
@@ -113,7 +134,7 @@ describe("a list that arrives too slowly", () => {
   test("is not one that is read slowly", async () => {
     const lines = Array.from({ length: 5_000 }, (_, index) => `{"reference":"N${index}"}\n`).join("");
     let pages = 0;
-    for await (const _page of readList(requestOf([lines]), listLimits, pace())) {
+    for await (const _page of readList(requestOf([lines]), new WrongLines(), listLimits, pace())) {
       await new Promise((resolve) => setTimeout(resolve, 30));
       pages += 1;
     }
@@ -124,8 +145,7 @@ describe("a list that arrives too slowly", () => {
 test("a list that is too long is refused", async () => {
   const limits = { ...listLimits, maxLines: 2 };
   expect(await read(['{"reference":"A"}\n{"reference":"B"}\n'], limits)).toHaveLength(1);
-  expect(await refusalOf(['{"reference":"A"}\n{"reference":"B"}\n{"reference":"C"}'], limits)).toBe(
-    "413 The list has more than 2 lines.",
-  );
-  expect(await refusalOf(["\n".repeat(4)], limits)).toBe("413 The list has more than 2 lines.");
+  const tooLong = { status: 413, message: "The list has more than 2 lines." };
+  expect(await refusalOf(['{"reference":"A"}\n{"reference":"B"}\n{"reference":"C"}'], limits)).toMatchObject(tooLong);
+  expect(await refusalOf(["\n".repeat(4)], limits)).toMatchObject(tooLong);
 });

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { Violation } from "../payload/violation.ts";
 import { Warning } from "../warnings/warning.ts";
+import { ListViolation } from "./list-violations.ts";
 
 /*
  * The bodies of answers. Each comment is also the member's description in the OpenAPI document: run
@@ -48,3 +49,11 @@ export const InvalidDataBody = v.object({
   violationList: v.array(Violation),
 });
 export type InvalidDataBody = v.InferOutput<typeof InvalidDataBody>;
+
+/** Lines of the list are wrong. */
+export const InvalidListBody = v.object({
+  message: v.string(),
+  code: v.literal("invalid-list-line"),
+  violationList: v.array(ListViolation),
+});
+export type InvalidListBody = v.InferOutput<typeof InvalidListBody>;

@@ -183,10 +183,22 @@ const refusals: [answer: Answer, status: number, code: string, message: string, 
     { "Retry-After": "10" },
   ],
   [
-    lookupAnswers.invalidListLine(2, "it is not valid JSON."),
+    lookupAnswers.emptyList,
     400,
-    "invalid-list-line",
-    "Line 2 of the list is invalid: it is not valid JSON.",
+    "empty-list",
+    "The list is empty. If you have no active booking, add allowEmpty=true to the query. Otherwise, check your export.",
+  ],
+  [
+    lookupAnswers.invalidFields,
+    400,
+    "invalid-fields",
+    "fields names a field of which we read nothing. Name listed fields that we read, such as fields=consumerPhone,consumerTripArrivalDate, or send fields=all.",
+  ],
+  [
+    lookupAnswers.readingsOff,
+    400,
+    "readings-off",
+    "This service does not return what it reads of your fields. Leave out fields.",
   ],
   [
     lookupAnswers.invalidReference,
@@ -238,6 +250,7 @@ test("the other answers are what partners know", () => {
     answers.dryRunPassed(),
     answers.dryRunPassed([warning]),
     answers.invalidData([violation]),
+    lookupAnswers.invalidListLine([{ message: "m", code: "malformed", propertyPath: ["2"] }]),
   ]).toEqual([
     { status: 200, code: "accepted", body: '{"success":true,"eventId":"ID"}' },
     {
@@ -256,11 +269,16 @@ test("the other answers are what partners know", () => {
       code: "invalid-data",
       body: '{"message":"Invalid data","code":"invalid-data","violationList":[{"message":"m","code":"malformed","propertyPath":["a"]}]}',
     },
+    {
+      status: 400,
+      code: "invalid-list-line",
+      body: '{"message":"The list has invalid lines. Correct them, and send the whole list again.","code":"invalid-list-line","violationList":[{"message":"m","code":"malformed","propertyPath":["2"]}]}',
+    },
   ]);
 });
 
 test("every refusal is in the table, and named by its code", () => {
-  const others = ["accepted", "dryRunPassed", "invalidData", "receiptFound", "bookingFound"];
+  const others = ["accepted", "dryRunPassed", "invalidData", "receiptFound", "bookingFound", "invalidListLine"];
   const names = [...Object.keys(answers), ...Object.keys(lookupAnswers)].filter((name) => !others.includes(name));
   const toName = (code: string) => code.replaceAll(/-[a-z]/g, (part) => part.slice(1).toUpperCase());
   expect(refusals.map(([, , code]) => toName(code)).sort()).toEqual(names.sort());

@@ -1,4 +1,6 @@
 import { type Answer, refused, refusedForNow } from "./answer.ts";
+import type { InvalidListBody } from "./answer-bodies.ts";
+import type { ListViolation } from "./list-violations.ts";
 import type { BookingStatus, Receipt } from "./lookup-bodies.ts";
 
 // Every body that answers a partner's question, besides those in answers.ts. None contains a secret, and only the answer
@@ -25,8 +27,33 @@ export const invalidReference = refused(
     "consumer's.",
 );
 
-export const invalidListLine = (line: number, problem: string): Answer =>
-  refused(400, "invalid-list-line", `Line ${line} of the list is invalid: ${problem}`);
+export const invalidFields = refused(
+  400,
+  "invalid-fields",
+  "fields names a field of which we read nothing. Name listed fields that we read, such as " +
+    "fields=consumerPhone,consumerTripArrivalDate, or send fields=all.",
+);
+/** The operator has switched values off. */
+export const readingsOff = refused(
+  400,
+  "readings-off",
+  "This service does not return what it reads of your fields. Leave out fields.",
+);
+
+export const invalidListLine = (violationList: ListViolation[]): Answer => ({
+  status: 400,
+  code: "invalid-list-line",
+  body: JSON.stringify({
+    message: "The list has invalid lines. Correct them, and send the whole list again.",
+    code: "invalid-list-line",
+    violationList,
+  } satisfies InvalidListBody),
+});
+export const emptyList = refused(
+  400,
+  "empty-list",
+  "The list is empty. If you have no active booking, add allowEmpty=true to the query. Otherwise, check your export.",
+);
 export const unsupportedType = refused(
   415,
   "unsupported-type",

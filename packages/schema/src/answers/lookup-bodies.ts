@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { referenceKinds } from "../payload/reference-rule.ts";
+import { Readings } from "./readings.ts";
 
 /*
  * The bodies of questions and of their answers. Each comment on a member is also its description in the OpenAPI
@@ -72,6 +73,8 @@ export const bookingBodies = {
     ...ofStoredBooking,
     /** The SHA-256 of the booking's content as canonical JSON (RFC 8785), in hex. */
     digest: digest(),
+    /** What we read of the fields that you asked for with `fields`. Absent: you asked for none. */
+    readings: v.exactOptional(Readings),
   }),
   deleted: v.object({ state: v.literal("deleted"), ...ofStoredBooking }),
   erased: v.object({ state: v.literal("erased") }),
@@ -88,8 +91,8 @@ const ofReference = {
   referenceKind: v.optional(v.picklist(referenceKinds)),
 };
 
-/** A line of the list that a partner sends. */
-export const ListedReference = v.strictObject({
+/** A line of the list that a partner sends. Further members are ignored. */
+export const ListedReference = v.object({
   ...ofReference,
   digest: v.optional(digest()),
 });

@@ -35,7 +35,7 @@ export class BookingEventsError extends Error {
   readonly status: number | undefined;
   /** Names the last request. Quote it when you ask for support. */
   readonly requestId: string | undefined;
-  /** The violated rules, if the code is `invalid-data`. */
+  /** The violated rules, if the code is `invalid-data`; the wrong lines of a list, if it is `invalid-list-line`. */
   readonly violationList: readonly Violation[];
   /**
    * If true, the same event may be accepted later, or may have been accepted already. Send it again with the same

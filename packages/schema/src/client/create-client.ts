@@ -7,7 +7,7 @@ import type {
   ReconciliationCounts,
 } from "../answers/lookup-bodies.ts";
 import { isIdempotencyKey } from "../envelope/idempotency-key.ts";
-import type { BookingInput } from "../payload/booking-input.ts";
+import type { BookingFieldName, BookingInput } from "../payload/booking-input.ts";
 import type { BookingReference } from "../payload/booking-reference.ts";
 import type { EventKind } from "../payload/event-kind.ts";
 import type { ReferenceKind } from "../payload/reference-rule.ts";
@@ -61,9 +61,18 @@ export interface AskOptions {
   signal?: AbortSignal;
 }
 
+export interface BookingOptions extends AskOptions {
+  /** Default: trip. */
+  referenceKind?: ReferenceKind;
+  /** The answer then has what the service reads of these fields, in `readings`. `all`: of every field that it reads. */
+  fields?: readonly BookingFieldName[] | "all";
+}
+
 export interface ReconcileOptions extends AskOptions {
   /** The longest time until the last difference has been read. Default: 600,000 ms. */
   timeoutMs?: number;
+  /** You have no active booking, so the list may be empty. Otherwise, the service refuses it. Default: false. */
+  allowEmpty?: boolean;
 }
 
 /** @throws BookingEventsError if the event was not accepted, or if no answer said that it was */
@@ -90,10 +99,7 @@ export interface BookingEventsClient {
    *
    * @throws BookingEventsError if there is no answer
    */
-  booking(
-    reference: string,
-    options?: AskOptions & { referenceKind?: ReferenceKind },
-  ): Promise<BookingStatus | undefined>;
+  booking(reference: string, options?: BookingOptions): Promise<BookingStatus | undefined>;
   /**
    * Compares all bookings that are active at your end with those of the service, and yields each difference. The list is
    * sent while it is read, so neither side holds it. Nothing is retried.
@@ -168,12 +174,14 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
     receipt(eventId, options = {}) {
       return ask(`${lookupUrl("receipt")}/${encodeURIComponent(eventId)}`, isReceipt, options, "no-such-event");
     },
-    booking(reference, { referenceKind = "trip", ...options } = {}) {
+    booking(reference, { referenceKind = "trip", fields = [], ...options } = {}) {
       const query = new URLSearchParams({ reference, referenceKind });
+      if (fields.length > 0) query.set("fields", String(fields));
       return ask(`${lookupUrl("booking")}?${query}`, isBookingStatus, options, "no-such-booking");
     },
-    reconcile(bookings, { signal, timeoutMs = defaultReconcileTimeoutMs } = {}) {
-      return reconcileList({ url: lookupUrl("reconcile"), secret, signal, timeoutMs, fetch }, bookings);
+    reconcile(bookings, { signal, timeoutMs = defaultReconcileTimeoutMs, allowEmpty = false } = {}) {
+      const url = `${lookupUrl("reconcile")}${allowEmpty ? "?allowEmpty=true" : ""}`;
+      return reconcileList({ url, secret, signal, timeoutMs, fetch }, bookings);
     },
   });
 }

@@ -9,6 +9,7 @@ export { BookingEventsError } from "./booking-events-error.ts";
 export {
   type AskOptions,
   type BookingEventsClient,
+  type BookingOptions,
   type ClientOptions,
   createBookingEventsClient,
   type DryRunOptions,

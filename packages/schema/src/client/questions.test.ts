@@ -6,6 +6,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { invalidSecret } from "../answers/answers.ts";
 import {
   alreadyReconciling,
+  emptyList,
+  invalidListLine,
   lookupUnavailable,
   noSuchBooking,
   noSuchEvent,
@@ -68,6 +70,23 @@ describe("a question", () => {
     expect(requests[0]?.path).toMatch(/\/booking-event\/booking\/[^/]+\?reference=A\+%26\+B&referenceKind=consumer$/);
   });
 
+  test("about a booking may ask for readings of fields", async () => {
+    const booking = {
+      ...{ state: "active", revision: 1, decidedBy: eventId, updatedAt: "2027-05-02T09:30:11.020Z" },
+      ...{ digest: "5f".repeat(32), readings: { consumerPhone: "+442071838750" } },
+    };
+    const { client, requests } = await connect([
+      { status: 200, body: booking },
+      { status: 200, body: booking },
+    ]);
+
+    expect(await client.booking("A", { fields: ["consumerPhone", "agentEmail"] })).toEqual(booking);
+    await client.booking("A", { fields: "all" });
+
+    expect(requests[0]?.path).toMatch(/\?reference=A&referenceKind=trip&fields=consumerPhone%2CagentEmail$/);
+    expect(requests[1]?.path).toMatch(/&fields=all$/);
+  });
+
   test("about what the service does not have is answered with undefined", async () => {
     const { client } = await connect([asStep(noSuchEvent), asStep(noSuchBooking)]);
 
@@ -108,6 +127,21 @@ describe("a list", () => {
 
     expect(requests[0]).toMatchObject({ method: "POST", headers: { "content-type": "application/x-ndjson" } });
     expect(requests[0]?.body).toBe(toLines(...list));
+  });
+
+  test("may be empty only if the caller says so, and its wrong lines are in the error", async () => {
+    const violationList = [{ message: "Line 2: …", code: "malformed" as const, propertyPath: ["2"] }];
+    const { client, requests } = await connect([
+      { status: 200, body: toLines({ summary }) },
+      asStep(emptyList),
+      asStep(invalidListLine(violationList)),
+    ]);
+
+    expect(await readAll(client.reconcile([], { allowEmpty: true }))).toEqual({ differences: [], end: summary });
+    expect(await failureOf(readAll(client.reconcile([])))).toMatchObject({ code: "empty-list", retryable: false });
+    expect(await failureOf(readAll(client.reconcile([{ reference: "A" }])))).toMatchObject({ violationList });
+
+    expect(requests.map(({ path }) => path.split("?")[1])).toEqual(["allowEmpty=true", undefined, undefined]);
   });
 
   test("may be generated while it is sent, and be long", async () => {

@@ -12,4 +12,5 @@ export {
   normaliseBooking,
 } from "./normalise-booking.ts";
 export { type PhoneCandidates, phoneCandidates, type ReadPhone, readPhone, writtenDigits } from "./phone.ts";
+export { readingsOf } from "./readings.ts";
 export { readTimeZone } from "./time-zone.ts";

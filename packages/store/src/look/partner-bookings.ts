@@ -1,9 +1,17 @@
 import type { ReferenceKind } from "@booking-events/schema";
+import type { NormalisedBooking } from "@booking-events/schema/normalise";
 import { byteas } from "../connect/binary-arrays.ts";
 import type { Queryable } from "../connect/queryable.ts";
 import type { DigestKey } from "../guests/digest-key.ts";
 import { findErased } from "../guests/erased-bookings.ts";
 import { bookingKey } from "../tables/booking-key.ts";
+import { selectContent } from "../tables/content-columns.ts";
+
+export interface PartnerReference {
+  partner: string;
+  referenceKind: ReferenceKind;
+  reference: string;
+}
 
 export interface PartnerBooking {
   state: "active" | "deleted";
@@ -14,22 +22,29 @@ export interface PartnerBooking {
   updatedAt: Date;
   /** Null: only deletes have been received, or the content was removed. */
   payload: unknown;
+  /** What was asked for. Of a deleted booking, what it held. */
+  readings: Partial<NormalisedBooking>;
 }
 
-/** @returns undefined if there is no such booking; `erased` if an operator has erased it */
+/**
+ * @param booking.readings what is wanted of the values that were read from the content
+ * @returns undefined if there is no such booking; `erased` if an operator has erased it
+ */
 export async function findPartnerBooking(
   client: Queryable,
   digestKey: DigestKey,
-  booking: { partner: string; referenceKind: ReferenceKind; reference: string },
+  booking: PartnerReference & { readings?: readonly (keyof NormalisedBooking)[] },
 ): Promise<PartnerBooking | "erased" | undefined> {
+  const { readings: wanted = [] } = booking;
   const key = bookingKey(booking.partner, booking.referenceKind, booking.reference);
-  const { rows } = await client.query<PartnerBooking>(
-    `select state, revision, event_id as "decidedBy", updated_at as "updatedAt", payload
+  const { rows } = await client.query<PartnerBooking & Partial<NormalisedBooking>>(
+    `select ${[`state, revision, event_id as "decidedBy", updated_at as "updatedAt", payload`, ...wanted.map(selectContent)].join(", ")}
      from bookings
      where booking_key = $1`,
     [key],
   );
-  if (rows[0] !== undefined) return rows[0];
+  const [row] = rows;
+  if (row !== undefined) return { ...row, readings: Object.fromEntries(wanted.map((name) => [name, row[name]])) };
   return (await findErased(client, digestKey, [key])).size === 0 ? undefined : "erased";
 }
 

@@ -66,6 +66,17 @@ export const contentColumns: readonly Column<ContentColumns>[] = Object.entries(
   }),
 );
 
+/** Selects what a column holds, as {@link NormalisedBooking} has it, under its name there. */
+export function selectContent(key: keyof NormalisedBooking): string {
+  const { sql } = types[key];
+  const column = toColumnName(key);
+  if (sql === "date") return `${column}::text as "${key}"`;
+  // In UTC, as JavaScript writes it.
+  if (sql === "timestamptz")
+    return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "${key}"`;
+  return `${column} as "${key}"`;
+}
+
 export function toColumnName(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -1,0 +1,70 @@
+import { withDeadline } from "@booking-events/runtime";
+import type { NormalisedBooking } from "@booking-events/schema/normalise";
+import {
+  type Comparison,
+  compareBookings,
+  type DigestKey,
+  findPartnerBooking,
+  findRecordedEvent,
+  type ListedBooking,
+  type ListedHere,
+  listPartnerBookings,
+  type PartnerBooking,
+  type PartnerReference,
+  type RecordedEvent,
+  startOfPartnerBookings,
+} from "@booking-events/store";
+import type { Pool } from "pg";
+import { createSlots, type InSlot } from "./reconcile/slots.ts";
+
+/** All that lookup reads of a partner in PostgreSQL. Each method throws if the database cannot be read. */
+export interface PartnerData {
+  findRecorded(partner: string, eventId: string): Promise<RecordedEvent | undefined>;
+  findBooking(
+    partner: string,
+    booking: Omit<PartnerReference, "partner"> & { readings: (keyof NormalisedBooking)[] },
+  ): Promise<PartnerBooking | "erased" | undefined>;
+  compare(partner: string, listed: readonly ListedBooking[]): Promise<Comparison[]>;
+  /** Reads the bookings that were created before a time, in pages. */
+  readBookings(partner: string, createdBefore: Date): AsyncIterable<ListedHere[]>;
+}
+
+const bookingsPerPage = 2_000;
+
+/**
+ * @param options.listDatabase a pool of its own, so that other questions never wait for lists
+ * @param options.maxListConnections pages of lists that are compared at once
+ */
+export function openPartnerData(options: {
+  database: Pool;
+  databaseDeadlineMs: number;
+  listDatabase: Pool;
+  maxListConnections: number;
+  digestKey: () => Promise<DigestKey>;
+}): PartnerData {
+  const { database, databaseDeadlineMs, listDatabase, digestKey } = options;
+  const inSlot = createSlots(options.maxListConnections);
+  const inTime = <Result>(work: Promise<Result>) => withDeadline(work, databaseDeadlineMs);
+  return {
+    findRecorded: (partner, eventId) => inTime(findRecordedEvent(database, partner, eventId)),
+    findBooking: (partner, booking) =>
+      inTime(digestKey().then((key) => findPartnerBooking(database, key, { partner, ...booking }))),
+    compare: (_, listed) => inSlot(async () => compareBookings(listDatabase, await digestKey(), listed)),
+    readBookings: (partner, createdBefore) => readBookings(listDatabase, { partner, createdBefore, inSlot }),
+  };
+}
+
+async function* readBookings(
+  database: Pool,
+  { partner, createdBefore, inSlot }: { partner: string; createdBefore: Date; inSlot: InSlot },
+): AsyncGenerator<ListedHere[]> {
+  let after = startOfPartnerBookings;
+  for (;;) {
+    const range = { after, createdBefore, limit: bookingsPerPage };
+    const page = await inSlot(() => listPartnerBookings(database, partner, range));
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    after = last;
+  }
+}
