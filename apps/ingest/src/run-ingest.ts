@@ -218,7 +218,7 @@ function startRecorders({ settings, logger, metrics }: Context, records: Records
     metrics,
   });
   const warnings = createWarningRecorder({
-    write: records.addWarningCounts,
+    write: (counts) => records.addFieldCounts("warnings", counts),
     onError: (error) => logger.debug({ err: error }, "counting warnings in Redis failed"),
     metrics,
   });

@@ -1,6 +1,6 @@
 export type { Outcome } from "@booking-events/bookings";
 export { defaultBytesPerDay, type NewSecret, type Partner } from "@booking-events/partners";
-export { type QueueStatus, type RecordedRefusal, warningDaysKept } from "@booking-events/queue";
+export { countDaysKept, type FieldTotal, type QueueStatus, type RecordedRefusal } from "@booking-events/queue";
 export {
   arrivalWindowMs,
   type BookingChange,
@@ -104,7 +104,7 @@ export {
   rotateSecret,
   setPartner,
 } from "./partners/change-partners.ts";
-export { countWarnings, type WarningTotal } from "./partners/count-warnings.ts";
+export { countWarnings } from "./partners/count-warnings.ts";
 export { findRecentUse } from "./partners/find-recent-use.ts";
 export { findRefusals } from "./partners/find-refusals.ts";
 export { type ListedPartner, type ListedSecret, listPartners } from "./partners/list-partners.ts";

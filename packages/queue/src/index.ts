@@ -12,6 +12,7 @@ export { exportQueueMetrics } from "./look/export-queue-metrics.ts";
 export type { QueueLoad } from "./look/queue-load.ts";
 export { createQueueReader, type QueueReader, type WaitingEvent } from "./look/queue-reader.ts";
 export { createStateReader } from "./look/queue-state.ts";
+export type { WaitingEvents } from "./look/waiting-events.ts";
 export { type WorkerIdentity, workerHeartbeatIntervalMs } from "./look/worker-registry.ts";
 export { changeQueue, readQueueRecord } from "./operate/change-queue.ts";
 export { examineRedis, type RedisExamination } from "./operate/examine-redis.ts";
@@ -26,13 +27,21 @@ export type { QueuedEvent } from "./operate/read-queued-events.ts";
 export { readRedisTimes } from "./operate/read-redis-times.ts";
 export { reservePlace } from "./operate/reserve-place.ts";
 export { type RetriedNow, retryNow } from "./operate/retry-now.ts";
+export type { AnswerCount } from "./partners/answer-counts.ts";
+export {
+  addUpDays,
+  countDaysKept,
+  type FieldCount,
+  type FieldTotal,
+  readWarningCounts,
+  toDay,
+} from "./partners/field-counts.ts";
 export { type LastUses, readLastUses, type SecretUse } from "./partners/last-use.ts";
 export { Recorder } from "./partners/recorder.ts";
 export { openRecords, type Records } from "./partners/records.ts";
 export { type RecordedRefusal, readRefusals } from "./partners/refusals.ts";
 export { type Revocation, recordRevocations } from "./partners/revocations.ts";
-export { createTokenBuckets, readBytesToday, type TokenBuckets } from "./partners/token-buckets.ts";
-export { readWarningCounts, toDay, type WarningCount, warningDaysKept } from "./partners/warning-counts.ts";
+export { createTokenBuckets, readBytesToday, type TokenBuckets, type UsedLimits } from "./partners/token-buckets.ts";
 export type { QueueLocation } from "./redis/connect-to-redis.ts";
 export { describeRedisFault } from "./redis/describe-redis-fault.ts";
 export { forEachShard, type ShardedQueue, type ShardResult, valuesOf } from "./shards/for-each-shard.ts";

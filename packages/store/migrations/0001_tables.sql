@@ -223,6 +223,10 @@ create index booking_events_reusing_key on booking_events (booking_key, idempote
 -- The newest events of a partner that sends little.
 create index booking_events_by_partner on booking_events (partner, id);
 
+-- Events of which their sender should know something. They are few.
+create index booking_events_noticed on booking_events (partner, id)
+  where warnings && '{booking-unknown,key-reused,reference-kind,replaced}';
+
 -- Events with a rare outcome. Those with an outcome that nearly every event has are found soon enough without an index.
 create index booking_events_by_outcome on booking_events (outcome, id) where outcome not in ('created', 'updated');
 

@@ -1,11 +1,11 @@
 import {
   type Beat,
+  countDaysKept,
   describeQuota,
+  type FieldTotal,
   type ListedPartner,
   type ListedSecret,
   type RecordedRefusal,
-  type WarningTotal,
-  warningDaysKept,
 } from "@booking-events/operations";
 import type { VNode } from "preact";
 import { EventLink } from "../events/event-link.tsx";
@@ -30,7 +30,7 @@ interface PartnerPageProps {
   /** This and the next two: null if it could not be read, which a notice says. */
   rhythm: readonly Beat[] | null;
   refusals: readonly RecordedRefusal[] | null;
-  warnings: readonly WarningTotal[] | null;
+  warnings: readonly FieldTotal[] | null;
 }
 
 const maxRefusals = 50;
@@ -68,7 +68,7 @@ export function PartnerPage({ view, partner, rhythm, refusals, warnings }: Partn
       <Section
         title="Warnings"
         id="warnings"
-        hint={`What accepted events were warned of in the last ${warningDaysKept} days, most frequent first.`}
+        hint={`What accepted events were warned of in the last ${countDaysKept} days, most frequent first.`}
         actions={<RunbookLink view={view} section="PartnerWarningsJumped" />}
       >
         <Table
@@ -191,7 +191,7 @@ const refusalColumns = (view: View): Column<RecordedRefusal>[] => [
   { title: "Request", cell: ({ requestId }) => <Id value={requestId} /> },
 ];
 
-const warningColumns = (view: View): Column<WarningTotal>[] => [
+const warningColumns = (view: View): Column<FieldTotal>[] => [
   { title: "Field", isName: true, cell: ({ field }) => field || <span class="faint">the request</span> },
   { title: "Warning", isWide: true, cell: ({ code }) => code },
   { title: "Events", isNumber: true, cell: ({ count }) => formatNumber(count) },

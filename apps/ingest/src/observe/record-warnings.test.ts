@@ -1,4 +1,4 @@
-import type { WarningCount } from "@booking-events/queue";
+import type { FieldCount } from "@booking-events/queue";
 import { createMetrics } from "@booking-events/runtime";
 import { type FieldWarning, findWarnings } from "@booking-events/schema";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -18,7 +18,7 @@ const phone = { partner: "acme", day: "2026-11-22", field: "consumerPhone", code
 const now = new Date("2026-11-22T23:59:59.500Z");
 const once = { firstAt: now, lastAt: now, lastEventId: "event-1" };
 
-function startRecorder(write: (counts: WarningCount[]) => Promise<void>, maxWaiting = 500) {
+function startRecorder(write: (counts: FieldCount[]) => Promise<void>, maxWaiting = 500) {
   const registry = createMetrics("test");
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
@@ -34,7 +34,7 @@ function startRecorder(write: (counts: WarningCount[]) => Promise<void>, maxWait
 }
 
 test("warnings are counted in the metrics at once, and by day in Redis, together", async () => {
-  const calls: WarningCount[][] = [];
+  const calls: FieldCount[][] = [];
   const recorder = startRecorder(async (counts) => void calls.push(counts));
   recorder.record("acme", "event-1", [ofPhone(), ofPhone("agentPhoneNumber")]);
   await vi.advanceTimersByTimeAsync(100);
@@ -63,7 +63,7 @@ test("warnings are counted in the metrics at once, and by day in Redis, together
 });
 
 test("names that the partner chose are in neither: the field that was meant is", async () => {
-  const calls: WarningCount[][] = [];
+  const calls: FieldCount[][] = [];
   const recorder = startRecorder(async (counts) => void calls.push(counts));
   const names = ["canary_consumer_phone", "CONSUMER_phone", "consumer-phone", "consumerPhoen"];
   for (const name of names) {
@@ -80,7 +80,7 @@ test("names that the partner chose are in neither: the field that was meant is",
 
 test("while Redis is slow, counts wait up to a limit, and a failed write is not repeated", async () => {
   const writes = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const calls: WarningCount[][] = [];
+  const calls: FieldCount[][] = [];
   const recorder = startRecorder((counts) => {
     calls.push(counts);
     return writes[calls.length - 1]?.promise ?? Promise.resolve();

@@ -1,4 +1,4 @@
-import { Recorder, type Records, toDay, type WarningCount } from "@booking-events/queue";
+import { type FieldCount, Recorder, toDay } from "@booking-events/queue";
 import { createTallies, type Registry } from "@booking-events/runtime";
 import type { FieldWarning } from "@booking-events/schema";
 
@@ -16,13 +16,13 @@ const recordingLimits = {
  * not take counts, they are dropped, because they may have been added even so. The metrics have them all.
  */
 export function createWarningRecorder(options: {
-  write: Records["addWarningCounts"];
+  write: (counts: FieldCount[]) => Promise<void>;
   onError: (error: unknown) => void;
   metrics: Registry;
   limits?: typeof recordingLimits;
 }): { record: RecordWarnings; stop(): Promise<void> } {
   const { write, onError, limits = recordingLimits } = options;
-  const recorder = new Recorder<WarningCount>({ ...limits, write, onFailure: onError });
+  const recorder = new Recorder<FieldCount>({ ...limits, write, onFailure: onError });
   const tallyOf = createTallies({
     name: "ingest_warnings_total",
     help: "Warnings in answers. The field is the listed one that was meant or that has the value, or empty.",

@@ -39,7 +39,7 @@ test("warnings shows how often each field got which warning in seven days, when,
     { ...request, day: "2026-11-22", count: 9_000 },
   ];
   // The writer does not wait for a connection that is still being opened.
-  await waitFor(() => records.addWarningCounts(counts).then(() => true));
+  await waitFor(() => records.addFieldCounts("warnings", counts).then(() => true));
   records.close();
 
   const { exitCode, stdout } = await run("warnings", "acme");

@@ -7,6 +7,7 @@ import { watchOutage } from "../redis/watch-outage.ts";
 import { readRecord } from "../shards/queue-record.ts";
 import { readShardCounts } from "../shards/shard-counts.ts";
 import { locateShard } from "../shards/shards.ts";
+import { findWaiting, type WaitingEvents } from "./waiting-events.ts";
 
 export interface WaitingEvent {
   partner: string;
@@ -50,6 +51,11 @@ export function createQueueReader(options: QueueLocation & { shardCount: number;
       if (recorded.status === "rejected") throw recorded.reason;
       openUpTo(Math.max(...recorded.value, asked));
       return findIn(shards.slice(asked), eventId);
+    },
+    /** @throws if a shard does not answer within {@link readDeadlineMs} */
+    async findWaiting(): Promise<WaitingEvents> {
+      openUpTo(Math.max(...(await withDeadline(readShardCounts(first.redis, options.prefix), readDeadlineMs))));
+      return withDeadline(findWaiting(shards), readDeadlineMs);
     },
     /** Returns the database that the queue feeds; null: none yet. @throws if no shard answers in that time */
     async readDatabase(): Promise<string | null> {

@@ -19,6 +19,17 @@ export async function writeLastUses(redis: Redis, prefix: string, uses: SecretUs
   if (fields.length > 0) await redis.hset(keyOf(prefix), new Map(fields));
 }
 
+/** @returns when each of a partner's secrets was last used, in that order; null: no use is known */
+export async function readLastUsesOf(
+  redis: Redis,
+  prefix: string,
+  { partner, secretIds }: { partner: string; secretIds: readonly string[] },
+): Promise<(Date | null)[]> {
+  if (secretIds.length === 0) return [];
+  const times = await redis.hmget(keyOf(prefix), ...secretIds.map((id) => toField(partner, id)));
+  return times.map((usedAt) => (usedAt === null ? null : new Date(usedAt)));
+}
+
 export type LastUses = Awaited<ReturnType<typeof readLastUses>>;
 
 /**

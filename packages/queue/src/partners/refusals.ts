@@ -79,22 +79,24 @@ export async function readRefusals(
   const { prefix, partner, since } = options;
   return withConnection({ ...options, prefix: companionPrefix(prefix, "records") }, async (redis) => {
     const senders = partner === undefined ? await redis.zrange(indexKey(prefix), "0", "-1") : [partner ?? strangers];
-    const found = await Promise.all(senders.map((sender) => readOf(redis, prefix, sender)));
-    const oldest = Math.max(since.getTime(), Date.now() - refusalLimits.maxAgeMs);
+    const found = await Promise.all(senders.map((sender) => readRefusalsOf(redis, prefix, sender)));
     return found
       .flat()
-      .filter(({ at }) => at.getTime() >= oldest)
+      .filter(({ at }) => at >= since)
       .sort((one, other) => other.at.getTime() - one.at.getTime());
   });
 }
 
-async function readOf(redis: Redis, prefix: string, sender: string): Promise<RecordedRefusal[]> {
+/** Reads what is stored of a partner, in the order in which it was written, newest first. */
+export async function readRefusalsOf(redis: Redis, prefix: string, sender: string): Promise<RecordedRefusal[]> {
   const entries = await redis.xrevrange(streamKey(prefix, sender), "+", "-");
-  return entries.map(([, [, json = ""]]) => {
+  const oldestMs = Date.now() - refusalLimits.maxAgeMs;
+  const refusals = entries.map(([, [, json = ""]]) => {
     // Only ingest writes this stream.
     const { at, ...refusal } = JSON.parse(json) as Omit<RecordedRefusal, "partner" | "at"> & { at: string };
     return { ...refusal, at: new Date(at), partner: sender === strangers ? null : sender };
   });
+  return refusals.filter(({ at }) => at.getTime() >= oldestMs);
 }
 
 function streamKey(prefix: string, sender: string): string {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { withDeadline } from "@booking-events/runtime";
+import type { Redis } from "ioredis";
 import { connectFailingFast, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { recordAlive } from "../redis/record-alive.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
@@ -22,6 +23,14 @@ interface TakenTokens {
   dayEndsInS: number;
 }
 
+export interface UsedLimits {
+  /** Requests that would pass now, besides those for which ingests have taken tokens in advance. */
+  available: number;
+  bytesToday: number;
+  /** When the quota of bytes begins again. */
+  dayEndsAt: Date;
+}
+
 export interface TokenBuckets {
   /**
    * Takes `debt` tokens from a bucket that all processes share, even if that leaves it below zero, and then up to
@@ -31,12 +40,19 @@ export interface TokenBuckets {
    * @throws if Redis refuses or does not answer in time
    */
   take(id: string, size: BucketSize, wanted: number, debt?: number, bytes?: number): Promise<TakenTokens>;
+  /**
+   * Reads how much a partner's events have used of its limits, and takes nothing.
+   *
+   * @throws as above
+   */
+  look(id: string, size: BucketSize): Promise<UsedLimits>;
   /** The number of processes that share the buckets, as last reported by Redis; 1 until then. */
   processCount(): number;
   close(): void;
 }
 
 const defaultDeadlineMs = 100;
+const lookDeadlineMs = 800;
 
 /** How often a process records that it is alive. */
 const heartbeatIntervalMs = 1_000;
@@ -127,11 +143,36 @@ export function createTokenBuckets(
       const [granted, left, bytesToday, dayEndsInS] = await withDeadline(taking, deadlineMs);
       return { granted, left: Number(left), bytesToday, dayEndsInS };
     },
+    look: (id, size) => withDeadline(lookInto(redis, prefix, id, size), lookDeadlineMs),
     processCount: () => processes,
     close() {
       clearInterval(timer);
       redis.disconnect();
     },
+  };
+}
+
+const daySeconds = 24 * 60 * 60;
+
+async function lookInto(
+  redis: Redis,
+  prefix: string,
+  id: string,
+  { perSecond, burst }: BucketSize,
+): Promise<UsedLimits> {
+  const [stored, bytes, time] = await Promise.all([
+    redis.get(`${prefix}:rate-limit:${id}`),
+    redis.get(bytesKey(prefix, id)),
+    redis.time() as unknown as Promise<[seconds: string, microseconds: string]>,
+  ]);
+  const [seconds, microseconds] = time.map(Number) as [number, number];
+  const [had = burst, atMicroseconds = 0] = (stored ?? "").split(" ").filter(Boolean).map(Number);
+  const addedMicroseconds = Math.max(seconds * 1_000_000 + microseconds - atMicroseconds, 0);
+  const tokens = Math.min(had + (addedMicroseconds * perSecond) / 1_000_000, burst);
+  return {
+    available: Math.max(Math.floor(tokens), 0),
+    bytesToday: Number(bytes ?? 0),
+    dayEndsAt: new Date((Math.floor(seconds / daySeconds) + 1) * daySeconds * 1_000),
   };
 }
 

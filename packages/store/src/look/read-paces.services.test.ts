@@ -26,14 +26,18 @@ beforeAll(async () => {
   await execute(url, "vacuum analyze booking_events");
 });
 
+const nothing = { events: 0, warnedShare: 0, outcomes: {}, isEstimate: false };
+
 test("many events are estimated by the first of them, and few are counted", async () => {
   const [all, none] = await readPaces(pool, [window, before], { looked: 100 });
   expect(all?.events).toBeGreaterThan(19_000);
   expect(all?.events).toBeLessThan(21_000);
-  expect(all?.warnedShare).toBe(0.25);
-  expect(none).toEqual({ events: 0, warnedShare: 0 });
+  expect(all).toMatchObject({ warnedShare: 0.25, outcomes: { created: 100 }, isEstimate: true });
+  expect(none).toEqual(nothing);
   const short = { from, until: new Date(from.getTime() + 300) };
-  expect(await readPaces(pool, [short], { looked: 100 })).toEqual([{ events: 10, warnedShare: 0.3 }]);
+  expect(await readPaces(pool, [short], { looked: 100 })).toEqual([
+    { events: 10, warnedShare: 0.3, outcomes: { created: 10 }, isEstimate: false },
+  ]);
 });
 
 test("each window may be a partner's", async () => {
@@ -43,7 +47,7 @@ test("each window may be a partner's", async () => {
   expect(globex?.events).toBeLessThan(2_100);
   expect(acme?.events).toBeGreaterThan(17_000);
   expect(acme?.events).toBeLessThan(19_000);
-  expect(nobody).toEqual({ events: 0, warnedShare: 0 });
+  expect(nobody).toEqual(nothing);
 });
 
 test("what it costs does not depend on how many events there are", async () => {

@@ -1,3 +1,4 @@
+import type { Outcome } from "@booking-events/bookings";
 import type { Queryable } from "../connect/queryable.ts";
 import { firstIdAt, timeOfId } from "../tables/event-ids.ts";
 
@@ -12,6 +13,10 @@ export interface Pace {
   events: number;
   /** Which share of them had warnings, as far as was looked. 0: there was no event. */
   warnedShare: number;
+  /** How many of those that were looked at had each outcome. */
+  outcomes: Partial<Record<Outcome, number>>;
+  /** Only the first events were looked at. */
+  isEstimate: boolean;
 }
 
 const inWindow = "id >= $5 and id >= first_id and id < end_id order by id";
@@ -37,14 +42,14 @@ export async function readPaces(
   { partners, looked }: { partners?: string[]; looked: number },
 ): Promise<Pace[]> {
   if (windows.length === 0) return [];
-  const { rows } = await client.query<{ slot: number; events: number; warned: number; last: string }>(
-    `select slot::int, count(*)::int as events, count(*) filter (where warnings <> '{}')::int as warned,
+  const { rows } = await client.query<{ slot: number; outcome: Outcome; events: number; warned: number; last: string }>(
+    `select slot::int, outcome, count(*)::int as events, count(*) filter (where warnings <> '{}')::int as warned,
        max(id::text collate "C") as last
      from unnest($1::uuid[], $2::uuid[], $4::text[]) with ordinality as slots (first_id, end_id, of_partner, slot)
      cross join lateral (
-       select id, warnings from booking_events where ${partners === undefined ? inWindow : inWindowOfPartner} limit $3
+       select id, outcome, warnings from booking_events where ${partners === undefined ? inWindow : inWindowOfPartner} limit $3
      ) as sample
-     group by slot`,
+     group by slot, outcome`,
     [
       windows.map(({ from }) => firstIdAt(from)),
       windows.map(({ until }) => firstIdAt(until)),
@@ -53,15 +58,25 @@ export async function readPaces(
       firstIdAt(new Date(Math.min(...windows.map(({ from }) => from.getTime())))),
     ],
   );
-  const found = new Map(rows.map((row) => [row.slot, row]));
-  return windows.map(({ from, until }, index) => {
-    const { events, warned, last } = found.get(index + 1) ?? { events: 0, warned: 0, last: "" };
-    if (events === 0) return { events: 0, warnedShare: 0 };
-    const lookedMs = Math.max(1, timeOfId(last) - from.getTime());
-    const windowMs = until.getTime() - from.getTime();
-    return {
-      events: events < looked ? events : Math.round((events * windowMs) / lookedMs),
-      warnedShare: warned / events,
-    };
-  });
+  const found = Map.groupBy(rows, ({ slot }) => slot);
+  return windows.map((window, index) => toPace(window, found.get(index + 1) ?? [], looked));
+}
+
+function toPace(
+  { from, until }: PaceWindow,
+  rows: { outcome: Outcome; events: number; warned: number; last: string }[],
+  looked: number,
+): Pace {
+  const events = rows.reduce((sum, row) => sum + row.events, 0);
+  if (events === 0) return { events, warnedShare: 0, outcomes: {}, isEstimate: false };
+  const warned = rows.reduce((sum, row) => sum + row.warned, 0);
+  const lookedMs = Math.max(1, ...rows.map(({ last }) => timeOfId(last) - from.getTime()));
+  const windowMs = until.getTime() - from.getTime();
+  const isEstimate = events >= looked;
+  return {
+    events: isEstimate ? Math.round((events * windowMs) / lookedMs) : events,
+    warnedShare: warned / events,
+    outcomes: Object.fromEntries(rows.map((row) => [row.outcome, row.events])),
+    isEstimate,
+  };
 }

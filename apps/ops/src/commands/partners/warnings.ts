@@ -1,4 +1,4 @@
-import { countWarnings, toSeconds, type WarningTotal, warningDaysKept } from "@booking-events/operations";
+import { countDaysKept, countWarnings, type FieldTotal, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import type { Column } from "../../terminal/format-table.ts";
@@ -9,7 +9,7 @@ export function addWarningsCommand(partners: Command, context: Context): void {
     .command("warnings")
     .summary("what partners' accepted events were warned of")
     .description(
-      `Count the warnings that a partner got with its events and dry runs in the last ${warningDaysKept} days, in UTC ` +
+      `Count the warnings that a partner got with its events and dry runs in the last ${countDaysKept} days, in UTC ` +
         "and with today, most frequent first. Shows no value and no name that the partner chose.",
     )
     .argument("[id]", "the partner's id. Default: all partners")
@@ -29,13 +29,13 @@ ingest_warnings_total has all.`,
       const totals = await countWarnings(context, id);
       printRows(context.stdout, id === undefined ? [partnerColumn, ...columns] : columns, totals, {
         json,
-        none: `${id ?? "The partners"} got no warnings in ${warningDaysKept} days.`,
+        none: `${id ?? "The partners"} got no warnings in ${countDaysKept} days.`,
       });
     });
 }
 
-const partnerColumn: Column<WarningTotal> = { header: "PARTNER", value: ({ partner }) => partner };
-const columns: Column<WarningTotal>[] = [
+const partnerColumn: Column<FieldTotal> = { header: "PARTNER", value: ({ partner }) => partner };
+const columns: Column<FieldTotal>[] = [
   { header: "FIELD", value: ({ field }) => (field === "" ? "-" : field) },
   { header: "WARNING", value: ({ code }) => code },
   { header: "COUNT", value: ({ count }) => String(count) },
