@@ -1,0 +1,40 @@
+import { readFileSync } from "node:fs";
+import { type Client, readClients } from "./clients.ts";
+import { renderPage } from "./docs-page.ts";
+import { renderGuide } from "./guide.ts";
+import type { OpenApi } from "./openapi.ts";
+import { renderReference } from "./reference.ts";
+import { readSamples, type Samples } from "./samples.ts";
+import { renderTryIt } from "./try-it.ts";
+
+/** What the pages are made of. Nothing of it is written a second time for them. */
+export interface Sources {
+  openApi: OpenApi;
+  guide: string;
+  samples: Samples;
+  clients: Client[];
+}
+
+/** Renders the pages of `/docs` and their index for the search. The keys are the names of the files. */
+export function buildDocs(sources: Sources = readSources()): Record<string, string> {
+  const guide = renderGuide(sources);
+  const reference = renderReference(sources, guide);
+  const { version } = sources.openApi.info;
+  const chapters = { guide: guide.contents, reference: reference.contents };
+  return {
+    "index.html": renderPage({ page: "guide", title: "Guide", version, chapters, body: guide.body }),
+    "reference.html": renderPage({ page: "reference", title: "Reference", version, chapters, body: reference.body }),
+    "try-it.html": renderPage({ page: "try-it", title: "Try it", version, chapters, body: renderTryIt() }),
+    "search.json": `${JSON.stringify([...guide.found, ...reference.found])}\n`,
+  };
+}
+
+export function readSources(): Sources {
+  const documents = new URL("../../../docs/", import.meta.url);
+  return {
+    openApi: JSON.parse(readFileSync(new URL(import.meta.resolve("@booking-events/schema/openapi.json")), "utf8")),
+    guide: readFileSync(new URL("partner-guide.md", documents), "utf8"),
+    samples: readSamples(new URL("clients/samples/", documents)),
+    clients: readClients(new URL("clients/", documents)),
+  };
+}
