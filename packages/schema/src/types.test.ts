@@ -32,14 +32,17 @@ describe("BookingInput", () => {
     expectTypeOf<BookingInput["consumerTripDepartureFlightAirline"]>().toEqualTypeOf<unknown>();
   });
 
-  test("rejects other types, null where it is not allowed, and undefined", () => {
+  test("accepts undefined, which JSON leaves out", () => {
+    expectTypeOf({ consumerPhone: undefined, loyalty: undefined }).toExtend<BookingInput>();
+    expectTypeOf({ consumerTripPartnerExternalReference: undefined }).toExtend<BookingReference>();
+  });
+
+  test("rejects other types, and null where it is not allowed", () => {
     // @ts-expect-error a number
     const number: BookingInput = { consumerPhone: 15_550_100_123 };
     // @ts-expect-error null
     const nothing: BookingInput = { consumerPhone: null };
-    // @ts-expect-error undefined is not the same as left out
-    const left: BookingInput = { consumerPhone: undefined };
-    expectTypeOf([number, nothing, left]).toExtend<BookingInput[]>();
+    expectTypeOf([number, nothing]).toExtend<BookingInput[]>();
   });
 });
 
@@ -52,8 +55,10 @@ test("BookingReference has the two references", () => {
 test("a result is a payload or a list of violations, and never both", () => {
   const result = validatePayload("create", {});
 
-  if (result.success) expectTypeOf(result).toEqualTypeOf<{ success: true; payload: BookingPayload }>();
+  if (result.success) expectTypeOf(result).toEqualTypeOf<{ success: true; payload: BookingInput }>();
   else expectTypeOf(result).toEqualTypeOf<{ success: false; violationList: Violation[] }>();
+  const deletion = validatePayload("delete", {});
+  if (deletion.success) expectTypeOf(deletion.payload).toEqualTypeOf<BookingReference>();
   expectTypeOf(validatePayload).parameter(0).toEqualTypeOf<EventKind>();
   expectTypeOf(validatePayload).parameter(1).toEqualTypeOf<unknown>();
   expectTypeOf(bookingReferenceOf).parameters.toEqualTypeOf<[payload: BookingPayload]>();

@@ -68,8 +68,6 @@ const typeRules = {
   language: "Must be a string of up to",
 } satisfies Record<FieldType, string>;
 
-const noValue = "Omit the field if you have no value.";
-
 test("the listed fields are those of the contract, in its order", () => {
   const described = bookingFields.map(({ name, type, nullable, maxLength, acceptsAnything }) => {
     const note = acceptsAnything ? "or anything" : nullable ? "or null" : maxLength === 8_192 ? "" : String(maxLength);
@@ -109,7 +107,6 @@ describe.each(fieldsWithRules)("$name", ({ name, type, nullable }) => {
     { sent: "an array", value: [validValues[type]], hint: "" },
     { sent: "an object", value: {}, hint: "" },
     { sent: "an object", value: { [name]: validValues[type] }, hint: "" },
-    { sent: "undefined", value: undefined, hint: noValue },
   ])("refuses $value: $sent", ({ sent, value, hint }) => {
     expect(violationsOf(name, value)).toEqual([
       { message: expect.any(String), code: expect.any(String), propertyPath: [name] },
@@ -127,6 +124,19 @@ describe.each(fieldsWithRules)("$name", ({ name, type, nullable }) => {
       expect(validatePayload("update", { ...reference, ...consumer, [name]: blank }).success).toBe(true);
     },
   );
+
+  test("counts as absent if it is undefined", () => {
+    const consumer = { consumerPartnerExternalReference: "customer-1001" };
+    expect(validatePayload("update", { ...reference, ...consumer, [name]: undefined }).success).toBe(true);
+    expect(v.is(BookingInput, { ...reference, ...consumer, [name]: undefined })).toBe(true);
+  });
+
+  test("has one issue for one value, also as a schema", () => {
+    for (const value of [null, 7, "x".repeat(9_000)]) {
+      const { issues = [] } = v.safeParse(BookingInput, { ...reference, [name]: value });
+      expect(issues).toHaveLength(nullable && value === null ? 0 : 1);
+    }
+  });
 
   test(nullable ? "may be null" : "may not be null", () => {
     const violations = violationsOf(name, null);

@@ -81,9 +81,9 @@ export const bookingEntries = {
 /** Names from earlier versions of the interface. They are kept like unlisted ones, and the sender is warned. */
 const retiredEntries = {
   /** @deprecated Renamed. Send consumerTripArrivalDate, and consumerTripReturnDate if the consumer travels back. */
-  consumerTripBookingDate: v.exactOptional(v.unknown()),
+  consumerTripBookingDate: v.optional(v.unknown()),
   /** @deprecated Removed. The airline's code is part of consumerTripDepartureFlightNumber. */
-  consumerTripDepartureFlightAirline: v.exactOptional(v.unknown()),
+  consumerTripDepartureFlightAirline: v.optional(v.unknown()),
 };
 
 /**
@@ -98,7 +98,10 @@ export const BookingInput = v.pipe(
   requireReference(),
   requireStorableUnknownFields(() => namesWithRules),
 );
-export type BookingInput = v.InferOutput<typeof BookingInput>;
+/** A mapped type, because editors show the comments of the entries only then. `undefined` is the same as left out. */
+export type BookingInput = {
+  [Name in keyof typeof bookingEntries]?: v.InferOutput<(typeof bookingEntries)[Name]["wrapped"]> | undefined;
+} & { [Name in keyof typeof retiredEntries]?: unknown } & { [name: string]: unknown };
 
 export type BookingFieldName = keyof typeof bookingEntries;
 

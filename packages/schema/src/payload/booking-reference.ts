@@ -3,21 +3,25 @@ import { type BookingInput, bookingEntries } from "./booking-input.ts";
 import { findReference, type ReferenceKind, requireReference } from "./reference-rule.ts";
 import { requireStorableUnknownFields } from "./unknown-fields.ts";
 
+const referenceEntries = {
+  /** Your reference for the consumer, if you sent the booking with it. */
+  consumerPartnerExternalReference: v.optional(v.custom<string>(() => true)),
+  /** Your reference for the trip or booking. */
+  consumerTripPartnerExternalReference: bookingEntries.consumerTripPartnerExternalReference,
+};
+
 /**
  * The payload of delete: the booking's reference. All else is kept as sent, even what create would refuse, so a partner
  * may send the whole booking again, in whatever state it is.
  */
 export const BookingReference = v.pipe(
-  v.looseObject({
-    /** Your reference for the consumer, if you sent the booking with it. */
-    consumerPartnerExternalReference: v.exactOptional(v.custom<string>(() => true)),
-    /** Your reference for the trip or booking. */
-    consumerTripPartnerExternalReference: bookingEntries.consumerTripPartnerExternalReference,
-  }),
+  v.looseObject(referenceEntries),
   requireReference(),
   requireStorableUnknownFields((payload) => namesWithRulesInDelete(payload)),
 );
-export type BookingReference = v.InferOutput<typeof BookingReference>;
+export type BookingReference = { [Name in keyof typeof referenceEntries]?: string | undefined } & {
+  [name: string]: unknown;
+};
 
 /** A trip reference is a text in any case. The consumer's has a rule if it identifies the booking. */
 export function namesWithRulesInDelete(payload: object): ReadonlySet<string> {

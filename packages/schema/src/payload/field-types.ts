@@ -15,15 +15,15 @@ export type FieldType = "text" | "phone" | "flag" | "date" | "email" | "language
 /** In Unicode code points. */
 export const maxTextLength = 8_192;
 
-export const text = (maxLength = maxTextLength) => v.exactOptional(textOf("text", maxLength));
-export const phone = () => v.exactOptional(textOf("phone"));
-export const flag = () => v.exactOptional(textOf("flag"));
-export const languageOrNull = () => v.exactOptional(v.nullable(textOf("language", maxTextLength, orNull)));
-export const email = () => v.exactOptional(emailAddress());
-export const date = () => v.exactOptional(dateOrDateTime());
+export const text = (maxLength = maxTextLength) => v.optional(textOf("text", maxLength));
+export const phone = () => v.optional(textOf("phone"));
+export const flag = () => v.optional(textOf("flag"));
+export const languageOrNull = () => v.optional(v.nullable(textOf("language", maxTextLength, orNull)));
+export const email = () => v.optional(emailAddress());
+export const date = () => v.optional(dateOrDateTime());
 /** Any other value is kept too, and counts as none. */
-export const anyText = () => v.exactOptional(anythingAs("text"));
-export const anyEmail = () => v.exactOptional(anythingAs("email"));
+export const anyText = () => v.optional(anythingAs("text"));
+export const anyEmail = () => v.optional(anythingAs("email"));
 
 const timestampHint = "Send the date as a string. Unix timestamps are not supported.";
 const orNull = ", or null";
@@ -73,11 +73,16 @@ function anythingAs<Type extends FieldType>(type: Type) {
 }
 
 export function isDateOrBlank(text: string): boolean {
-  return readDate(text) !== undefined || isBlank(text);
+  return readDate(text) !== undefined || isBlank(text) || isTooLong(text);
 }
 
 export function isEmailOrBlank(text: string): boolean {
-  return readEmail(text) !== undefined || isBlank(text);
+  return readEmail(text) !== undefined || isBlank(text) || isTooLong(text);
+}
+
+/** Such a text has an issue for its length already, and one is enough. */
+function isTooLong(text: string): boolean {
+  return text.length > maxTextLength && Array.from(text).length > maxTextLength;
 }
 
 export function describeTextViolation(maxLength: number, alternative = ""): (issue: Received) => string {

@@ -34,6 +34,7 @@ export function findReference(payload: object): SentReference | undefined {
   for (const field of referenceFields) {
     if (!Object.prototype.propertyIsEnumerable.call(payload, field.name)) continue;
     const sent: unknown = (payload as Record<string, unknown>)[field.name];
+    if (sent === undefined) continue;
     const reference = typeof sent === "string" ? cleanReference(sent) : "";
     if (typeof sent !== "string" || reference !== "") return { ...field, sent, reference };
   }

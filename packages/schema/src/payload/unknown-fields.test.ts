@@ -46,7 +46,6 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
     ["a number of endless digits", new ExactNumber("1e99999999999999999999"), "at most 1,000 digits"],
     ["Infinity", Number.POSITIVE_INFINITY, "JSON value"],
     ["NaN", Number.NaN, "JSON value"],
-    ["undefined", undefined, "JSON value"],
     ["a BigInt", 1n, "JSON value"],
     ["a function", () => 1, "JSON value"],
     ["a symbol", Symbol("s"), "JSON value"],
@@ -58,6 +57,11 @@ describe.each(["create", "update", "delete"] as const)("unlisted fields: %s", (k
       { message, code: expect.any(String), propertyPath: ["extra"] },
       { message, code: expect.any(String), propertyPath: ["deep", "list", "1", "value"] },
     ]);
+  });
+
+  test("may have undefined members, which count as absent, but not undefined items, which JSON has not", () => {
+    expect(violationsOf({ extra: undefined, object: { value: undefined } })).toEqual([]);
+    expect(violationsOf({ list: [undefined] })).toMatchObject([{ code: "not-json", propertyPath: ["list", "0"] }]);
   });
 
   test("may hold numbers of 20,000 digits together", () => {

@@ -44,7 +44,7 @@ export function checkUnknownFields(payload: PlainObject, knownNames: ReadonlySet
   const search: Search = { violations: [], path: [], valueCount: 1 + names.length, digitCount: 0 };
   if (search.valueCount > maxJsonValues) return [tooManyValues];
   for (const name of names) {
-    if (!knownNames.has(name)) checkField(search, name, payload[name]);
+    if (!knownNames.has(name) && payload[name] !== undefined) checkField(search, name, payload[name]);
   }
   return search.valueCount > maxJsonValues ? [tooManyValues] : search.violations;
 }
@@ -107,7 +107,7 @@ function checkItems(search: Search, value: unknown[] | PlainObject): void {
   const names = Object.keys(value);
   search.valueCount += names.length;
   for (const name of names) {
-    checkField(search, name, value[name]);
+    if (value[name] !== undefined) checkField(search, name, value[name]);
   }
 }
 

@@ -19,8 +19,10 @@ import { codeOfField } from "./violation-code.ts";
 
 export type BookingPayload = BookingInput | BookingReference;
 
-export type PayloadValidation =
-  | { success: true; payload: BookingPayload }
+type PayloadOf<Kind extends EventKind> = Kind extends "delete" ? BookingReference : BookingInput;
+
+export type PayloadValidation<Kind extends EventKind = EventKind> =
+  | { success: true; payload: PayloadOf<Kind> }
   | { success: false; violationList: Violation[] };
 
 interface FieldRule {
@@ -67,7 +69,7 @@ function ordinaryTextOf({ type, acceptsAnything }: BookingField): FieldRule["isO
 export const everyIssue = { abortEarly: false, abortPipeEarly: false };
 
 /**
- * Checks a payload against the contract. Never throws.
+ * Checks a payload against the contract. Never throws. A member that is undefined counts as absent.
  *
  * @param value the parsed payload. `replaceUnstorableText` makes one of it that a database can store
  * @returns the value itself, unchanged and including unknown fields; or all violations, up to `maxViolations`. Listed
@@ -75,7 +77,7 @@ export const everyIssue = { abortEarly: false, abortPipeEarly: false };
  *   other fields in the order of the object's keys, each before its members. If there are more than `maxJsonValues`,
  *   that is the only violation
  */
-export function validatePayload(kind: EventKind, value: unknown): PayloadValidation {
+export function validatePayload<Kind extends EventKind>(kind: Kind, value: unknown): PayloadValidation<Kind> {
   if (!isPlainObject(value)) return { success: false, violationList: [notAnObject] };
   const found = findReference(value);
   const reference = checkReference(value, found);
@@ -88,7 +90,7 @@ export function validatePayload(kind: EventKind, value: unknown): PayloadValidat
   }
   // Unlisted fields have been counted by their check, and a listed field with more than one value violates its own
   // rule.
-  if (violations.length === 0) return { success: true, payload: asPayload(value) };
+  if (violations.length === 0) return { success: true, payload: asPayload<Kind>(value) };
   if (countJsonValues(value) > maxJsonValues) return { success: false, violationList: [tooManyValues] };
   return { success: false, violationList: violations.slice(0, maxViolations) };
 }
@@ -100,8 +102,8 @@ const notAnObject: Violation = {
 };
 
 /** The cast is safe because both checks of `validatePayload` have passed. */
-function asPayload(value: PlainObject): BookingPayload {
-  return value as BookingPayload;
+function asPayload<Kind extends EventKind>(value: PlainObject): PayloadOf<Kind> {
+  return value as PayloadOf<Kind>;
 }
 
 interface ListedFields {
@@ -126,6 +128,8 @@ function checkListedFields(
   for (const name in payload) {
     if (name === found?.name) continue;
     const value = payload[name];
+    // JSON leaves it out.
+    if (value === undefined) continue;
     const rule = rules.get(name);
     if (rule !== undefined && typeof value === "string" && rule.isOrdinary(value)) continue;
     if (rule === undefined || rule.acceptsAnything) {
