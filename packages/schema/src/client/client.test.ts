@@ -241,6 +241,17 @@ test("an answer without end is not read to its end", async () => {
   expect(await failureOf(client.create(booking))).toMatchObject({ code: "unexpected-answer", status: 403 });
 });
 
+test("a Date is not sent as a day, which it may not be in UTC", async () => {
+  const { client, requests } = await connect([accepted]);
+
+  // @ts-expect-error The type is a string.
+  await expect(client.create({ ...booking, consumerTripReturnDate: new Date(2027, 5, 14) })).rejects.toThrow(
+    "consumerTripReturnDate is a Date",
+  );
+
+  expect(requests).toEqual([]);
+});
+
 describe("with a validator", () => {
   test("an invalid payload is not sent", async () => {
     const { client, requests } = await connect([accepted], { validate: validatePayload });
@@ -256,15 +267,10 @@ describe("with a validator", () => {
 
   test("what is checked is what is sent", async () => {
     const { client, requests } = await connect([accepted], { validate: validatePayload });
-    const withDate = { ...booking, consumerTripArrivalDate: new Date(0), consumerPhone: undefined };
 
-    // @ts-expect-error JSON makes a string of the date, and leaves out undefined.
-    await client.create(withDate);
+    await client.create({ ...booking, soldAt: new Date(0), consumerPhone: undefined });
 
-    expect(JSON.parse(requests[0]?.body ?? "")).toEqual({
-      ...booking,
-      consumerTripArrivalDate: "1970-01-01T00:00:00.000Z",
-    });
+    expect(JSON.parse(requests[0]?.body ?? "")).toEqual({ ...booking, soldAt: "1970-01-01T00:00:00.000Z" });
   });
 });
 

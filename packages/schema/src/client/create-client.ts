@@ -12,10 +12,13 @@ import type { BookingReference } from "../payload/booking-reference.ts";
 import type { EventKind } from "../payload/event-kind.ts";
 import type { ReferenceKind } from "../payload/reference-rule.ts";
 import type { PayloadValidation } from "../payload/validate-payload.ts";
+import { sendBatch } from "./batch.ts";
+import type { BatchAnswer, BatchEvent } from "./batch-event.ts";
 import { BookingEventsError } from "./booking-events-error.ts";
 import { type CallLimits, callService } from "./call-service.ts";
 import { createEventUrl } from "./event-url.ts";
 import { reconcileList } from "./reconcile.ts";
+import { acceptJson } from "./send-once.ts";
 
 export interface ClientOptions {
   /** The address that we gave you, such as `https://bookings.example.com`. Plain HTTP is for localhost only. */
@@ -56,6 +59,13 @@ export interface DryRunOptions extends SendOptions {
   dryRun: true;
 }
 
+export interface BatchOptions {
+  /** Ends the call. The events that are under way may have been accepted even so. */
+  signal?: AbortSignal;
+  /** The service checks the secret and the payloads, and stores nothing. */
+  dryRun?: boolean;
+}
+
 export interface AskOptions {
   /** Ends the call. */
   signal?: AbortSignal;
@@ -89,6 +99,13 @@ export interface BookingEventsClient {
   /** A booking is gone. Send its reference. */
   delete: Send<BookingReference>;
   /**
+   * Sends many events, some hundred in a request, and yields an answer for each, in their order, when it is decided. What
+   * fails for the moment is sent again, with the same keys.
+   *
+   * @throws BookingEventsError if the rest cannot be sent now; what the list throws
+   */
+  batch(events: Iterable<BatchEvent> | AsyncIterable<BatchEvent>, options?: BatchOptions): AsyncGenerator<BatchAnswer>;
+  /**
    * Asks what became of an event. Undefined: you have no such event, or it is so old that it has left the log.
    *
    * @throws BookingEventsError if there is no answer
@@ -100,6 +117,12 @@ export interface BookingEventsClient {
    * @throws BookingEventsError if there is no answer
    */
   booking(reference: string, options?: BookingOptions): Promise<BookingStatus | undefined>;
+  /**
+   * Asks what the service has received from you lately, and what it refused.
+   *
+   * @throws BookingEventsError if there is no answer
+   */
+  activity(options?: AskOptions): Promise<Record<string, unknown>>;
   /**
    * Compares all bookings that are active at your end with those of the service, and yields each difference. The list is
    * sent while it is read, so neither side holds it. Nothing is retried.
@@ -135,20 +158,16 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
     payload: object,
     { idempotencyKey = crypto.randomUUID(), dryRun = false, signal }: SendOptions & { dryRun?: boolean } = {},
   ): Promise<AcceptedBody | DryRunBody> {
-    // HTTP leaves out spaces around a header's value, and the service quotes.
-    if (!isIdempotencyKey(idempotencyKey) || /^ | $|^".*"$/.test(idempotencyKey)) {
-      throw new TypeError(
-        "idempotencyKey must have 1 to 255 visible ASCII characters, with spaces only inside, and no quotes around.",
-      );
-    }
+    requireKey(idempotencyKey);
+    requireNoDates(payload);
     // Every attempt must send the same bytes, even if the caller changes the payload meanwhile.
     const body = JSON.stringify(payload);
     if (validate !== undefined) requireValid(validate(kind, JSON.parse(body)), idempotencyKey);
     const headers: Record<string, string> = { "Content-Type": "application/json", "Idempotency-Key": idempotencyKey };
     if (dryRun) headers["X-Dry-Run"] = "true";
     const init = { method: "POST", headers, body };
-    const request = { url: eventUrl(kind), init, isAnswer: dryRun ? isDryRunBody : isAcceptedBody };
-    return callService<AcceptedBody | DryRunBody>({ ...request, secret, signal, fetch }, limits, idempotencyKey);
+    const accept = acceptJson<AcceptedBody | DryRunBody>(dryRun ? isDryRunBody : isAcceptedBody);
+    return callService({ url: eventUrl(kind), init, accept, secret, signal, fetch }, limits, idempotencyKey);
   }
 
   async function ask<Body>(
@@ -158,7 +177,8 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
     codeOfNothing: string,
   ): Promise<Body | undefined> {
     try {
-      return await callService({ url, init: { method: "GET" }, isAnswer, secret, signal, fetch }, limits);
+      const accept = acceptJson(isAnswer);
+      return await callService({ url, init: { method: "GET" }, accept, secret, signal, fetch }, limits);
     } catch (error) {
       if (error instanceof BookingEventsError && error.code === codeOfNothing) return undefined;
       throw error;
@@ -171,6 +191,13 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
     create: sender("create"),
     update: sender("update"),
     delete: sender("delete"),
+    batch(events, { signal, dryRun = false } = {}) {
+      const parts = withKeys(events);
+      return sendBatch({ url: eventUrl("batch"), secret, signal, fetch, dryRun, limits }, parts);
+    },
+    async activity(options = {}) {
+      return (await ask(lookupUrl("activity"), isObject, options, "")) ?? {};
+    },
     receipt(eventId, options = {}) {
       return ask(`${lookupUrl("receipt")}/${encodeURIComponent(eventId)}`, isReceipt, options, "no-such-event");
     },
@@ -198,6 +225,39 @@ const isReceipt = (body: unknown): body is Receipt => {
   return typeof eventId === "string" && typeof status === "string";
 };
 const isBookingStatus = (body: unknown): body is BookingStatus => typeof Object(body).state === "string";
+
+const isObject = (body: unknown): body is Record<string, unknown> => typeof body === "object" && body !== null;
+
+/** @throws TypeError */
+function requireKey(idempotencyKey: string): void {
+  // HTTP leaves out spaces around a header's value, and the service quotes.
+  if (isIdempotencyKey(idempotencyKey) && !/^ | $|^".*"$/.test(idempotencyKey)) return;
+  throw new TypeError(
+    "idempotencyKey must have 1 to 255 visible ASCII characters, with spaces only inside, and no quotes around.",
+  );
+}
+
+/**
+ * JSON would write a Date in UTC, where a local midnight is the day before.
+ *
+ * @throws TypeError
+ */
+function requireNoDates(payload: object): void {
+  const fields = payload as Record<string, unknown>;
+  const name = ["consumerTripArrivalDate", "consumerTripReturnDate"].find((each) => fields[each] instanceof Date);
+  if (name === undefined) return;
+  throw new TypeError(
+    `${name} is a Date, which has no zone. Send the day, such as "2027-06-14", or a time with its zone.`,
+  );
+}
+
+async function* withKeys(events: Iterable<BatchEvent> | AsyncIterable<BatchEvent>) {
+  for await (const { kind, payload, idempotencyKey = crypto.randomUUID() } of events) {
+    requireKey(idempotencyKey);
+    requireNoDates(payload);
+    yield { kind, payload, idempotencyKey };
+  }
+}
 
 /** @throws BookingEventsError */
 function requireValid(result: PayloadValidation, idempotencyKey: string): void {

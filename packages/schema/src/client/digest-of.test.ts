@@ -47,6 +47,13 @@ test("the digest of what a database can't store is that of what the service stor
   expect(await digestOf(sent)).toBe(digest);
 });
 
+test("names are in the order in which the service has them, after what it stores in place of U+0000", async () => {
+  const sent = { "\0": 1, b: 2, "x\ud800": { "\0c": 3, "\ue000": 4 } };
+  const digest = await digestOf(sent);
+  replaceUnstorableText(sent);
+  expect(digest).toBe(expectedOf(sent));
+});
+
 test("the order of fields, and what JSON leaves out, make no difference", async () => {
   const digest = await digestOf({ b: 1, a: [{ d: -0, c: null }] });
 

@@ -7,11 +7,16 @@ import { toCanonicalJson } from "../json/canonical-json.ts";
  * @param payload of the last create or update, with all fields
  */
 export async function digestOf(payload: object): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(toStorable(toCanonicalJson(payload))));
+  const json = toStorableJson(toCanonicalJson(payload, toStorable));
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(json));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** In JSON, only these escapes are of characters that a database can't store. Pairs of surrogates have none. */
-function toStorable(json = ""): string {
+function toStorableJson(json = ""): string {
   return json.replace(/\\(u0000|ud[89a-f][0-9a-f]{2}|.)/g, (written, code) => (code.length === 1 ? written : "\ufffd"));
+}
+
+function toStorable(name: string): string {
+  return name.toWellFormed().replaceAll("\0", "\ufffd");
 }

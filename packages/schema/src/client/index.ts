@@ -5,9 +5,11 @@ export type {
   Receipt,
   ReconciliationCounts,
 } from "../answers/lookup-bodies.ts";
+export type { BatchAnswer, BatchEvent } from "./batch-event.ts";
 export { BookingEventsError } from "./booking-events-error.ts";
 export {
   type AskOptions,
+  type BatchOptions,
   type BookingEventsClient,
   type BookingOptions,
   type ClientOptions,
@@ -17,3 +19,4 @@ export {
   type SendOptions,
 } from "./create-client.ts";
 export { digestOf } from "./digest-of.ts";
+export { version } from "./version.ts";

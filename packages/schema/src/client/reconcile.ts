@@ -22,7 +22,7 @@ const cutOff: Fault = {
  * @throws BookingEventsError; what the list throws
  */
 export async function* reconcileList(
-  request: Omit<Attempt<unknown>, "init" | "isAnswer">,
+  request: Omit<Attempt<unknown>, "init" | "accept">,
   list: Iterable<ListedReference> | AsyncIterable<ListedReference>,
 ): AsyncGenerator<Difference, ReconciliationCounts> {
   const { url, secret, signal, timeoutMs, fetch } = request;
@@ -40,7 +40,7 @@ export async function* reconcileList(
     const response = await orThrow(fetch(url, options), readFault);
     if (response.status !== 200) {
       const text = await orThrow(readText(response), readFault);
-      throw toError(judgeAnswer(response, text, { secret, isAnswer: (_): _ is never => false }) as Fault, 1);
+      throw toError(judgeAnswer(response, text, { secret, accept: () => undefined }) as Fault, 1);
     }
     const lines = readLines(response);
     for (;;) {

@@ -7,8 +7,8 @@ export interface Attempt<Body> {
   url: string;
   secret: string;
   init: { method: string; headers?: Record<string, string>; body?: string };
-  /** Whether the body of a 200 is what was asked for. */
-  isAnswer: (body: unknown) => body is Body;
+  /** Reads the body of a 200. Undefined: it is not what was asked for. */
+  accept: (text: string) => Outcome<Body> | undefined;
   signal: AbortSignal | undefined;
   timeoutMs: number;
   fetch: typeof fetch;
@@ -22,8 +22,6 @@ export type Fault = { message: string } & Omit<ErrorDetails, "attempts" | "idemp
 const maxAnswerBytes = 1_048_576;
 /** Our secrets have 43 characters. A placeholder in a test, such as "secret", is also part of ordinary words. */
 const shortestSecretLength = 16;
-/** A 4xx other than these means that the same bytes will be refused again. */
-const retryableStatuses = new Set([408, 429]);
 
 /** Never throws. */
 export async function sendOnce<Body>(attempt: Attempt<Body>): Promise<Outcome<Body>> {
@@ -81,22 +79,35 @@ export async function readText({ body }: Response): Promise<string> {
 export function judgeAnswer<Body>(
   response: Response,
   text: string,
-  { secret, isAnswer }: Pick<Attempt<Body>, "secret" | "isAnswer">,
+  { secret, accept }: Pick<Attempt<Body>, "secret" | "accept">,
 ): Outcome<Body> {
   const { status, headers } = response;
-  const body = parseJson(text);
-  if (status === 200 && isAnswer(body)) return { body };
+  const accepted = status === 200 ? accept(text) : undefined;
+  if (accepted !== undefined) return accepted;
   const hide = hideSecret(secret);
   const about = { status, requestId: hide(headers.get("X-Request-Id") ?? undefined) };
   if (response.type === "opaqueredirect" || (status >= 300 && status < 400)) return { ...about, ...redirected };
   const retryAfterMs = parseRetryAfter(headers.get("Retry-After"), headers.get("Date"), Date.now());
   // A 200 without our body may come from a proxy, and says nothing about the request.
-  const retryable = status >= 500 || status < 400 || retryableStatuses.has(status);
+  const retryable = status === 200 || isRetryable(status);
   const refusal = status < 400 ? undefined : readRefusal(parseJson(text, (_, value) => hide(value)));
   return { ...about, ...(refusal ?? unexpectedAnswer(status)), retryable, retryAfterMs };
 }
 
-function parseJson(text: string, revive?: (key: string, value: unknown) => unknown): unknown {
+/** A 4xx means that the same bytes will be refused again, except for two. */
+export function isRetryable(status: number): boolean {
+  return status !== 200 && (status >= 500 || status < 400 || status === 408 || status === 429);
+}
+
+/** Accepts a JSON value of a type. */
+export function acceptJson<Body>(isAnswer: (body: unknown) => body is Body): Attempt<Body>["accept"] {
+  return (text) => {
+    const body = parseJson(text);
+    return isAnswer(body) ? { body } : undefined;
+  };
+}
+
+export function parseJson(text: string, revive?: (key: string, value: unknown) => unknown): unknown {
   try {
     return JSON.parse(text, revive);
   } catch {
