@@ -1,36 +1,49 @@
-"""Sends booking events.
+"""Sends booking events, asks what became of them, and compares bookings.
 
-Copy this file into your project. It needs Python 3.10 or newer, and no other package.
+Copy this file into your project. It needs Python 3.9 or newer, and no other package.
 
     bookings = BookingEvents("https://bookings.example.com", os.environ["BOOKING_EVENTS_SECRET"])
     answer = bookings.create(
-        {"consumerTripPartnerExternalReference": "TRIP-1", "consumerTripArrivalDate": "2027-06-14"},
+        {"consumerTripPartnerExternalReference": "TRIP-1", "consumerTripArrivalDate": datetime.date(2027, 6, 14)},
         idempotency_key="TRIP-1/version-1",  # Each event needs a key of its own.
     )
     for warning in answer.get("warnings", []):
         log.warning("%s: %s", warning["propertyPath"], warning["message"])
 
-Write dates as date.isoformat() does, and times only with a zone, such as datetime.now(timezone.utc).isoformat().
+A date in a payload is sent as 2027-06-14, and a datetime with the offset that it has. The environment variables
+HTTPS_PROXY and NO_PROXY are honoured.
 """
 
+import base64
+import datetime
+import decimal
 import email.utils
+import hashlib
 import http.client
+import itertools
 import json
+import math
 import random
 import re
+import socket
 import ssl
 import time
 import urllib.parse
+import urllib.request
 import uuid
 
-MAX_ANSWER_BYTES = 1_048_576
+VERSION = "0.1.0"
+MAX_ANSWER_BYTES = 16_777_216
 LONGEST_RETRY_DELAY = 30.0
+EVENTS_PER_REQUEST = 500
+#: Long, because the service reads a batch as slowly as the rate limit demands.
+BATCH_TIMEOUT = 300.0
 
 
 class BookingEventsError(Exception):
-    """The event was not accepted, or no answer said that it was. Contains neither the secret nor the payload."""
+    """What was sent was not accepted, or no answer said that it was. Contains neither the secret nor the payload."""
 
-    def __init__(self, message, *, code, retryable, attempts, idempotency_key, status=None, request_id=None,
+    def __init__(self, message, *, code, retryable, attempts, idempotency_key=None, status=None, request_id=None,
                  violations=(), retry_after=None):
         super().__init__(message)
         #: The reason: a code of the service, or network-error, timeout, redirected, unexpected-answer.
@@ -42,7 +55,7 @@ class BookingEventsError(Exception):
         self.status = status
         #: Quote it when you ask for support.
         self.request_id = request_id
-        #: Of an answer with status 422: dicts with message and propertyPath.
+        #: Of an answer with status 422: dicts with message, code and propertyPath.
         self.violations = list(violations)
         #: How many seconds the service asked to wait.
         self.retry_after = retry_after
@@ -54,19 +67,13 @@ class BookingEvents:
     An instance may be used by several threads.
     """
 
-    def __init__(self, base_url, secret, *, attempt_timeout=10.0, total_timeout=60.0, max_attempts=5,
+    def __init__(self, base_url, secret, *, lookup_url=None, attempt_timeout=10.0, total_timeout=60.0, max_attempts=5,
                  first_retry_delay=1.0):
-        url = urllib.parse.urlsplit(base_url)
-        is_local = url.hostname in ("localhost", "127.0.0.1", "::1")
-        if not url.hostname or not (url.scheme == "https" or (url.scheme == "http" and is_local)):
-            raise ValueError("base_url must be an https URL, such as https://bookings.example.com.")
-        if url.username or url.password or url.query or url.fragment or "/booking-event" in url.path:
-            raise ValueError("base_url must end before /booking-event.")
+        self._ingest = _parse_url(base_url)
+        #: The address for questions, if it is another one.
+        self._lookup = _parse_url(lookup_url or base_url)
         if not secret or re.search(r"\s|^\.\.?$", secret):
             raise ValueError("secret must be the secret that we gave you, without white space.")
-        self._is_https = url.scheme == "https"
-        self._host, self._port = url.hostname, url.port
-        self._base_path = url.path.rstrip("/")
         self._secret = secret
         self._attempt_timeout = attempt_timeout
         self._total_timeout = total_timeout
@@ -85,82 +92,147 @@ class BookingEvents:
         """A booking is gone. Send its reference."""
         return self._send("delete", reference, idempotency_key, dry_run)
 
+    def batch(self, events, *, dry_run=False):
+        """Sends many events, given as dicts with kind, payload and idempotencyKey.
+
+        Yields a dict for each, in their order, when it is decided: idempotencyKey, status, and eventId and warnings, or
+        code, message and violationList. Raises if the rest cannot be sent now.
+        """
+        numbers, events = itertools.count(1), iter(events)
+        headers = {"Content-Type": "application/x-ndjson", **({"X-Dry-Run": "true"} if dry_run else {})}
+        while part := list(itertools.islice(events, EVENTS_PER_REQUEST)):
+            rest = [{**event, "idempotencyKey": _key(event.get("idempotencyKey"))} for event in part]
+            retry = _Retry(self, BATCH_TIMEOUT)
+            while rest:
+                body = "".join(_json(event) + "\n" for event in rest).encode("utf-8", "backslashreplace")
+                request = ("POST", self._ingest, self._path("batch"), body, headers)
+                answers, fault = self._attempt(request, retry.timeout(BATCH_TIMEOUT), _parse_lines, True)
+                for answer in answers or []:
+                    if not rest or _is_retryable(answer.get("status", 0)):
+                        break
+                    yield {**answer, "line": next(numbers), "idempotencyKey": rest.pop(0)["idempotencyKey"]}
+                    retry = _Retry(self, BATCH_TIMEOUT)
+                if rest:
+                    retry.wait(fault or _fault("queue-unavailable", "The rest cannot be stored now.", True))
+
+    def receipt(self, event_id):
+        """Asks what became of an event. None: you have no such event, or it has left the log."""
+        return self._ask(self._path("receipt", event_id), "eventId", "no-such-event")
+
+    def booking(self, reference, *, reference_kind="trip"):
+        """Asks how a booking stands. None: the service has no such booking."""
+        query = urllib.parse.urlencode({"reference": reference, "referenceKind": reference_kind})
+        return self._ask(self._path("booking") + "?" + query, "state", "no-such-booking")
+
+    def activity(self):
+        """Asks what the service has received from you lately, and what it refused."""
+        return self._ask(self._path("activity"), None, None)
+
+    def reconcile(self, bookings, *, allow_empty=False, timeout=600.0):
+        """Compares all bookings that are active at your end, given as dicts with reference and digest, with the service's.
+
+        Yields each difference, and returns the counts. The list is sent while it is read. Nothing is retried.
+        """
+        faults_of_list = []
+        connection = _connect(self._lookup, timeout)
+        fault = None
+        try:
+            try:
+                path = self._path("reconcile") + ("?allowEmpty=true" if allow_empty else "")
+                headers = {"Content-Type": "application/x-ndjson"}
+                connection.request("POST", self._lookup.path + path, _chunks(bookings, faults_of_list), headers)
+            except OSError:
+                # The service may have refused the list before its end.
+                if faults_of_list or connection.sock is None:
+                    raise
+            response = connection.getresponse()
+            if response.status != 200:
+                _, fault = self._judge(response, _read(response, time.monotonic() + timeout), None)
+            while fault is None:
+                line = response.readline(65_536)
+                value = _parse(line) if line.endswith(b"\n") else {}
+                if "summary" in value:
+                    return value["summary"]
+                if "result" not in value:
+                    raise http.client.IncompleteRead(b"")
+                yield value
+        except (OSError, http.client.HTTPException) as error:
+            if faults_of_list:
+                raise
+            fault = _no_answer(error, "The answer is not complete.")
+        finally:
+            connection.close()
+        raise BookingEventsError(**fault, attempts=1)
+
     def _send(self, kind, payload, idempotency_key, dry_run):
-        key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-        # HTTP leaves out spaces around a header's value, and the service quotes.
-        if not re.fullmatch(r'(?!".*"$)[!-~](?:[ -~]{0,253}[!-~])?', key):
-            raise ValueError("idempotency_key must have 1 to 255 visible ASCII characters, with spaces only inside, "
-                             "and no quotes around.")
-        # Every attempt must send the same bytes and key: then a repetition counts once.
-        body = json.dumps(payload, allow_nan=False).encode()
+        key = _key(idempotency_key)
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         if dry_run:
             headers["X-Dry-Run"] = "true"
-        deadline = time.monotonic() + self._total_timeout
-        attempts = 0
-        while True:
-            attempts += 1
-            answer, fault = self._attempt(kind, body, headers, dry_run, deadline)
-            if answer is not None:
-                return answer
-            delay = self._delay(attempts, fault["retry_after"])
-            is_last = attempts >= self._max_attempts or time.monotonic() + delay >= deadline
-            if is_last or not fault["retryable"]:
-                raise BookingEventsError(**fault, attempts=attempts, idempotency_key=key)
-            time.sleep(delay)
+        # Every attempt must send the same bytes and key: then a repetition counts once.
+        body = _json(payload).encode("utf-8", "backslashreplace")
 
-    def _delay(self, attempts, retry_after):
-        """The random part spreads the retries of many senders. The wait is never shorter than Retry-After."""
-        delay = min(self._first_retry_delay * 2 ** (attempts - 1), LONGEST_RETRY_DELAY)
-        if retry_after is None:
-            return delay * random.uniform(0.5, 1)
-        return retry_after + delay * random.random()
+        def accept(text):
+            answer = _parse(text)
+            is_proof = answer.get("dryRun") is True if dry_run else isinstance(answer.get("eventId"), str)
+            return answer if answer.get("success") is True and is_proof else None
 
-    def _attempt(self, kind, body, headers, dry_run, deadline):
-        """Returns the body of a 200, or the fault. Redirects are not followed: they would pass on the secret."""
-        timeout = max(0.001, min(self._attempt_timeout, deadline - time.monotonic()))
-        end = time.monotonic() + timeout
-        connection = (
-            http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=ssl.create_default_context())
-            if self._is_https
-            else http.client.HTTPConnection(self._host, self._port, timeout=timeout)
-        )
+        return self._call(("POST", self._ingest, self._path(kind), body, headers), accept, key)
+
+    def _ask(self, path, member, code_of_nothing):
+        def accept(text):
+            answer = _parse(text)
+            return answer if answer and (member is None or member in answer) else None
+
         try:
-            path = f"{self._base_path}/booking-event/{kind}/{urllib.parse.quote(self._secret, safe='')}"
-            connection.request("POST", path, body, headers)
+            return self._call(("GET", self._lookup, path, None, {}), accept, None)
+        except BookingEventsError as error:
+            if error.code != code_of_nothing:
+                raise
+        return None
+
+    def _call(self, request, accept, key):
+        retry = _Retry(self, self._total_timeout, key)
+        while True:
+            answer, fault = self._attempt(request, retry.timeout(self._attempt_timeout), accept, key is not None)
+            if fault is None:
+                return answer
+            retry.wait(fault)
+
+    def _path(self, kind, *more):
+        return "/booking-event/" + "/".join([kind, *(urllib.parse.quote(part, safe="") for part in (self._secret, *more))])
+
+    def _attempt(self, request, timeout, accept, is_event):
+        """Returns what `accept` makes of a 200, and the fault. Redirects are not followed: they would pass on the secret."""
+        method, service, path, body, headers = request
+        end = time.monotonic() + timeout
+        connection = _connect(service, timeout)
+        try:
+            connection.request(method, service.path + path, body, headers)
             response = connection.getresponse()
-            return self._judge(response, _read(response, end), dry_run)
+            return self._judge(response, _read(response, end), accept)
         except (OSError, http.client.HTTPException) as error:
-            # Only the type: a message could contain the path, and thus the secret.
-            is_timeout = isinstance(error, TimeoutError)
-            reason = type(error).__name__
+            return None, _no_answer(error, "The event may have been accepted." if is_event else "")
         finally:
             connection.close()
-        code = "timeout" if is_timeout else "network-error"
-        return None, _fault(code, f"No answer arrived ({reason}). The event may have been accepted.", True)
 
-    def _judge(self, response, text, dry_run):
-        try:
-            body = json.loads(text)
-        except ValueError:
-            body = None
-        body = body if isinstance(body, dict) else {}
+    def _judge(self, response, text, accept):
         status = response.status
-        proof = body.get("dryRun") is True if dry_run else isinstance(body.get("eventId"), str)
-        if status == 200 and body.get("success") is True and proof:
-            return body, None
+        answer = accept(text) if status == 200 else None
+        if answer is not None:
+            return answer, None
         about = {"status": status, "request_id": self._hide(response.getheader("X-Request-Id"))}
         if 300 <= status < 400:
             return None, _fault("redirected", "The server redirects to another address. Correct base_url.", False, **about)
-        # A 200 without our body may come from a proxy, and says nothing about the event.
-        retryable = status >= 500 or status < 400 or status in (408, 429)
         about["retry_after"] = _retry_after(response.getheader("Retry-After"), response.getheader("Date"))
+        body = _parse(text)
         code, message = body.get("code"), body.get("message")
         if status < 400 or not isinstance(code, str) or not isinstance(message, str):
             message = f"An answer with status {status} arrived that is not the service's. Check base_url and proxies."
-            return None, _fault("unexpected-answer", message, retryable, **about)
-        about["violations"] = body.get("violationList", [])
-        return None, _fault(self._hide(code), self._hide(message), retryable, **about)
+            # A 200 without our body may come from a proxy, and says nothing about the event.
+            return None, _fault("unexpected-answer", message, status == 200 or _is_retryable(status), **about)
+        about["violations"] = json.loads(self._hide(json.dumps(body.get("violationList", []))))
+        return None, _fault(self._hide(code), self._hide(message), _is_retryable(status), **about)
 
     def _hide(self, text):
         """A proxy may repeat the URL. A placeholder in a test, such as "secret", is also part of ordinary words."""
@@ -169,9 +241,83 @@ class BookingEvents:
         return text.replace(self._secret, "[secret]").replace(urllib.parse.quote(self._secret, safe=""), "[secret]")
 
 
+def digest(payload):
+    """Returns the digest of a booking's content, as `booking` and `reconcile` use it.
+
+    The payload is that of the last create or update, with all fields. The service stores U+FFFD in place of U+0000 and
+    of half a surrogate pair.
+    """
+    text = re.sub("\\\\(?:u0000|.)|[\ud800-\udfff]", lambda found: found[0] if len(found[0]) == 2 else "\ufffd", _json(payload))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class _Retry:
+    def __init__(self, client, total_timeout, key=None):
+        self._client, self._key, self._attempts = client, key, 0
+        self._deadline = time.monotonic() + total_timeout
+
+    def timeout(self, longest):
+        self._attempts += 1
+        return max(0.001, min(longest, self._deadline - time.monotonic()))
+
+    def wait(self, fault):
+        """The random part spreads the retries of many senders. The wait is never shorter than Retry-After."""
+        delay = min(self._client._first_retry_delay * 2 ** (self._attempts - 1), LONGEST_RETRY_DELAY)
+        after = fault["retry_after"]
+        delay = delay * random.uniform(0.5, 1) if after is None else after + delay * random.random()
+        is_last = self._attempts >= self._client._max_attempts or time.monotonic() + delay >= self._deadline
+        if is_last or not fault["retryable"]:
+            raise BookingEventsError(**fault, attempts=self._attempts, idempotency_key=self._key)
+        time.sleep(delay)
+
+
+def _parse_url(text):
+    url = urllib.parse.urlsplit(text)
+    is_local = url.hostname in ("localhost", "127.0.0.1", "::1")
+    if not url.hostname or not (url.scheme == "https" or (url.scheme == "http" and is_local)):
+        raise ValueError("base_url must be an https URL, such as https://bookings.example.com.")
+    if url.username or url.password or url.query or url.fragment or "/booking-event" in url.path:
+        raise ValueError("base_url must end before /booking-event.")
+    return url._replace(path=url.path.rstrip("/"))
+
+
+def _connect(url, timeout):
+    if url.scheme == "http":
+        return http.client.HTTPConnection(url.hostname, url.port, timeout=timeout)
+    context = ssl.create_default_context()
+    proxy = urllib.request.getproxies().get("https")
+    if not proxy or urllib.request.proxy_bypass(url.hostname):
+        return http.client.HTTPSConnection(url.hostname, url.port, timeout=timeout, context=context)
+    via = urllib.parse.urlsplit(proxy if "//" in proxy else f"//{proxy}")
+    login = f"{urllib.parse.unquote(via.username or '')}:{urllib.parse.unquote(via.password or '')}".encode()
+    headers = {"Proxy-Authorization": f"Basic {base64.b64encode(login).decode()}"} if via.username else {}
+    connection = http.client.HTTPSConnection(via.hostname, via.port or 80, timeout=timeout, context=context)
+    connection.set_tunnel(url.hostname, url.port or 443, headers)
+    return connection
+
+
+def _key(given):
+    key = str(uuid.uuid4()) if given is None else given
+    # HTTP leaves out spaces around a header's value, and the service quotes.
+    if not re.fullmatch(r'(?!".*"$)[!-~](?:[ -~]{0,253}[!-~])?', key):
+        raise ValueError("idempotency_key must have 1 to 255 visible ASCII characters, with spaces only inside, "
+                         "and no quotes around.")
+    return key
+
+
+def _is_retryable(status):
+    return status != 200 and (status >= 500 or status < 400 or status in (408, 429))
+
+
 def _fault(code, message, retryable, *, status=None, request_id=None, violations=(), retry_after=None):
     return {"code": code, "message": message, "retryable": retryable, "status": status, "request_id": request_id,
             "violations": violations, "retry_after": retry_after}
+
+
+def _no_answer(error, more):
+    # Only the type: a message could contain the path, and thus the secret.
+    code = "timeout" if isinstance(error, socket.timeout) else "network-error"
+    return _fault(code, f"No answer arrived ({type(error).__name__}). {more}".strip(), True)
 
 
 def _read(response, end):
@@ -186,8 +332,67 @@ def _read(response, end):
         parts.append(part)
         size += len(part)
         if time.monotonic() >= end:
-            raise TimeoutError
+            raise socket.timeout
     return b""
+
+
+def _parse(text):
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _parse_lines(text):
+    return [_parse(line) for line in text.splitlines()] or None
+
+
+def _json(value):
+    """Canonical JSON (RFC 8785), with all digits: what is sent, and what the digest is of."""
+    if isinstance(value, datetime.date):  # A datetime is one, too.
+        value = value.isoformat()
+    if isinstance(value, str):
+        # Halves that stand side by side are one character.
+        return json.dumps(value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass"), ensure_ascii=False)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int) or (isinstance(value, (float, decimal.Decimal)) and math.isfinite(value)):
+        return _number(float.__repr__(value) if isinstance(value, float) else str(value))
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(map(_json, value))}]"
+    if isinstance(value, dict) and all(isinstance(name, str) for name in value):
+        return f"{{{','.join(f'{_json(name)}:{_json(value[name])}' for name in sorted(value, key=_order))}}}"
+    raise TypeError(f"A payload cannot contain {type(value).__name__}, nor infinity or names that are no texts.")
+
+
+def _order(name):
+    return re.sub("[\0\ud800-\udfff]", "\ufffd", json.loads(_json(name))).encode("utf-16-be")
+
+
+def _number(written):
+    found = re.fullmatch(r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?", written)
+    sign, whole, fraction, exponent = found.groups(default="")
+    digits = (whole + fraction).lstrip("0")
+    point = len(digits) - len(fraction) + int(exponent or 0)
+    digits = digits.rstrip("0")
+    if not digits:
+        return "0"
+    if 0 < point <= 21:
+        return sign + digits[:point].ljust(point, "0") + ("." + digits[point:] if digits[point:] else "")
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    return f"{sign}{digits[0]}{'.' if digits[1:] else ''}{digits[1:]}e{point - 1:+d}"
+
+
+def _chunks(items, faults):
+    try:
+        items = iter(items)
+        while part := list(itertools.islice(items, 1_000)):
+            yield "".join(_json(item) + "\n" for item in part).encode()
+    except Exception as error:
+        faults.append(error)
+        raise
 
 
 def _retry_after(header, date):
