@@ -234,7 +234,7 @@ async function startApps(
     apps.push(await startApp({ name, from, env, port, signal }));
   });
   await step("Ingest, worker, lookup, webhooks and console", () => together(stop, starts));
-  const urlOf = (port: number) => `http://${hostForClients(ports.host)}:${port}`;
+  const urlOf = (port: number) => localUrl(ports.host, port);
   return {
     INGEST_URL: urlOf(ports.ingest),
     LOOKUP_URL: urlOf(ports.lookup),
@@ -255,12 +255,14 @@ function settingsOf(
   { database, consolePassword }: Access,
 ): Record<string, string> {
   const listening = (host: string, port: number) => ({ HOST: host, PORT: String(port) });
-  if (name === "ingest") return listening(ports.host, ports.ingest);
+  const urlOf = (port: number) => localUrl(ports.host, port);
+  if (name === "ingest") return { ...listening(ports.host, ports.ingest), LOOKUP_URL: urlOf(ports.lookup) };
   const access = { DATABASE_URL: database.urls[name] };
   if (name === "worker") return access;
   if (name === "console")
     return { ...access, ...listening("127.0.0.1", ports.console), CONSOLE_PASSWORD: consolePassword };
-  return { ...access, ...listening(ports.host, ports[name]) };
+  const more = name === "lookup" ? { DOCS_ORIGIN: urlOf(ports.ingest) } : {};
+  return { ...access, ...more, ...listening(ports.host, ports[name]) };
 }
 
 function startApp(options: {
@@ -364,6 +366,10 @@ function entryPoint(from: CodeFrom, app: string): string[] {
   const options = from === "dist" ? [] : fromSource;
   const file = from === "dist" || app === "console" ? "dist/main.js" : "src/main.ts";
   return [...options, join(root, "apps", app, file)];
+}
+
+function localUrl(host: string, port: number): string {
+  return `http://${hostForClients(host)}:${port}`;
 }
 
 function hostForClients(host: string): string {

@@ -54,6 +54,7 @@ Ready after ${(readyAfterMs / 1000).toFixed(1)} s.
   Password ${console.password}
 
   URL      ${url}
+  Docs     ${url}/docs
 ${partner}
 
 Logs are in .data/log, data in .data. Warnings and errors follow here. Ctrl-C stops everything.

@@ -49,6 +49,8 @@ export interface AppOptions extends AdmissionOptions {
   isQueueAvailable: () => boolean;
   /** Static pages, found after every other route, so that events do not pay for them. */
   pages: Pages;
+  /** Where lookup is, for those who ask here. */
+  lookupUrl?: string | undefined;
   bodyLimitBytes: number;
   trustedProxyHops: number;
   observe: ObserveRequest;
@@ -63,12 +65,13 @@ interface State extends RequestState {
 type Context = RouterContext<State>;
 
 export function createApp(options: AppOptions): Koa<State> {
-  const { pages, trustedProxyHops, logger } = options;
+  const { pages, lookupUrl, trustedProxyHops, logger } = options;
   return createPartnerFacingApp<State>({
     router: createRouter(options),
     unmatched(kind, ctx) {
-      const page = pages.get(ctx.path);
-      if (page !== undefined) return answerWithPage(page, ctx.req);
+      const page = answerWithPage(pages, ctx.path, ctx.req);
+      if (page !== undefined) return page;
+      if (isForLookup(ctx.path)) throw new Refusal(answers.askLookup(lookupUrl));
       throw new Refusal(kind === undefined ? answers.noSuchPath : answers.wrongMethod("POST"));
     },
     observe(request, { span }) {
@@ -78,6 +81,11 @@ export function createApp(options: AppOptions): Koa<State> {
     trustedProxyHops,
     logger,
   });
+}
+
+/** These paths are lookup's. A proxy in front of both sends them there. */
+function isForLookup(path: string): boolean {
+  return /^\/booking-event\/(receipt|booking|reconcile|activity)(\/|$)/.test(path);
 }
 
 /**

@@ -64,6 +64,7 @@ const entries = {
   PARTNERS_FILE: variables.PARTNERS_FILE,
   ACCEPTED_FOLDER: variables.ACCEPTED_FOLDER,
   TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
+  LOOKUP_URL: variables.LOOKUP_URL,
   MAX_CONNECTIONS: variables.MAX_CONNECTIONS,
   KEEP_ALIVE_TIMEOUT_MS: variables.KEEP_ALIVE_TIMEOUT_MS,
   BODY_LIMIT_BYTES: variables.BODY_LIMIT_BYTES,
@@ -288,7 +289,8 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     // Until Redis has been read, a revoked secret may look valid.
     isQueueAvailable: () => queue.isAvailable() && partners.areRevocationsKnown(),
     isShuttingDown,
-    pages: loadPages(),
+    pages: loadPages(settings.LOOKUP_URL),
+    lookupUrl: settings.LOOKUP_URL,
     bodyLimitBytes: settings.BODY_LIMIT_BYTES,
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
     observe,

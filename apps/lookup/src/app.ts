@@ -32,6 +32,8 @@ export interface AppOptions extends AdmissionOptions {
   /** Whether no question may be answered, since lookup does not know enough, or has the wrong database. */
   isUnavailable: () => boolean;
   trustedProxyHops: number;
+  /** Whose pages may read the answers in a browser. */
+  docsOrigin?: string | undefined;
   observe: ObserveRequest;
   logger: Logger;
 }
@@ -40,7 +42,7 @@ type Context = RouterContext<RequestState>;
 
 /** The questions that partners may ask. An empty or missing secret matches too, because it is as invalid as any other. */
 export function createApp(options: AppOptions): Koa<RequestState> {
-  const { trustedProxyHops, observe, logger } = options;
+  const { trustedProxyHops, docsOrigin, observe, logger } = options;
   const router = new Router<RequestState>({ sensitive: true, strict: true });
   router.get("receipt", "/booking-event/receipt{/{:secret}}/:eventId", answerReceipt(options));
   router.get("booking", "/booking-event/booking{/{:secret}{/}}", answerBooking(options));
@@ -52,6 +54,7 @@ export function createApp(options: AppOptions): Koa<RequestState> {
       return question === "reconcile" ? answers.wrongMethod("POST") : answers.wrongMethod("GET", "HEAD");
     },
     trustedProxyHops,
+    docsOrigin,
     observe,
     logger,
   });

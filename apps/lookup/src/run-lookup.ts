@@ -59,6 +59,7 @@ const entries = {
   QUEUE_SHARDS: variables.QUEUE_SHARDS,
   PARTNERS_FILE: variables.PARTNERS_FILE,
   TRUSTED_PROXY_HOPS: variables.TRUSTED_PROXY_HOPS,
+  DOCS_ORIGIN: variables.DOCS_ORIGIN,
   MAX_CONNECTIONS: variables.MAX_CONNECTIONS,
   KEEP_ALIVE_TIMEOUT_MS: variables.KEEP_ALIVE_TIMEOUT_MS,
   LOG_LEVEL: variables.LOG_LEVEL,
@@ -242,6 +243,7 @@ function createLookupServer(
     // Until Redis has been read, a revoked secret may look valid.
     isUnavailable: () => databaseWatch.problem !== null || !partners.areRevocationsKnown(),
     trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
+    docsOrigin: settings.DOCS_ORIGIN,
     observe,
     logger,
   });

@@ -101,6 +101,13 @@ const httpUrl = v.pipe(
     "must be a URL that starts with http:// or https://",
   ),
 );
+const origin = v.pipe(
+  httpUrl,
+  v.check(
+    (value) => new URL(value).origin === value,
+    "must be an origin such as https://bookings.example.com, no more",
+  ),
+);
 const addressList = v.pipe(
   v.string(),
   v.check(isAddressList, "must be a list of hosts with ports, such as redis-1:6379,redis-2:6379"),
@@ -170,6 +177,10 @@ export const variables = {
   TRUSTED_PROXY_HOPS: v.optional(wholeNumber(0, 16), "0"),
   // The header that announces it has whole seconds. Google's load balancer keeps idle connections for 600 s.
   KEEP_ALIVE_TIMEOUT_MS: v.optional(wholeNumber(1_000, 86_400_000), "650000"),
+  /** Where partners reach lookup, for the pages of `/docs`. */
+  LOOKUP_URL: v.optional(httpUrl),
+  /** Whose pages may ask lookup from a browser. */
+  DOCS_ORIGIN: v.optional(origin),
   MAX_CONNECTIONS: v.optional(wholeNumber(1, 1_000_000), "10000"),
   BODY_LIMIT_BYTES: v.optional(wholeNumber(1_024, 16 * 1_024 * 1_024), "65536"),
   MAX_BACKLOG: v.optional(wholeNumber(1, 1_000_000_000), "1000000"),

@@ -31,6 +31,7 @@ const exampleAnswers = {
   malformedJson: answers.malformedJson({ line: 1, column: 42 }),
   wrongContentType: answers.wrongContentType({ line: 1, column: 42 }),
   repeatedJsonKey: answers.repeatedJsonKey({ line: 1, column: 42 }),
+  askLookup: answers.askLookup(),
   wrongMethod: answers.wrongMethod("POST"),
   bodyTooLarge: answers.bodyTooLarge(defaultBodyLimitBytes),
   overRateLimit: answers.overRateLimit(1),

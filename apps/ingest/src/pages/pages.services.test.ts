@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { connect, exchange, requestBytes } from "@booking-events/harness/http-client";
-import { countPageReads, RequestObserver } from "@booking-events/http";
+import { countPageReads, type Pages, RequestObserver } from "@booking-events/http";
 import { createPartnerRegistry } from "@booking-events/partners";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -115,9 +115,55 @@ test("strangers get one page for each connection, as they get one refusal", asyn
 test("a page with a query or in absolute form is the same page, and any other path is 404", async () => {
   const absolute = "GET http://x/openapi.json?a HTTP/1.1\r\nHost: x\r\n\r\n";
   expect((await exchange(ingest.port, absolute)).status).toBe(200);
-  for (const path of ["/openapi.json/", "/OPENAPI.json", "//openapi.json", "/docs/../openapi.json", "/__proto__"]) {
+  for (const path of ["/OPENAPI.json", "/openapi.json//", "//openapi.json", "/docs/../openapi.json", "/__proto__"]) {
     expect((await exchange(ingest.port, { method: "GET", path })).status).toBe(404);
   }
+});
+
+test.each([
+  ["/", "docs"],
+  ["/docs/", "../docs"],
+  ["/docs/reference/?query", "../reference"],
+  ["/openapi.json/", "../openapi.json"],
+])("%s leads to %s", async (path, location) => {
+  const { status, headers } = await exchange(ingest.port, { method: "GET", path });
+  expect([status, headers["Location"]]).toEqual([302, location]);
+  expect((await exchange(ingest.port, { method: "POST", path })).status).toBe(404);
+});
+
+test("browsers find an icon where they look for one", async () => {
+  const { status, headers } = await exchange(ingest.port, { method: "GET", path: "/favicon.ico" });
+  expect([status, headers["Content-Type"]]).toEqual([200, "image/svg+xml; charset=utf-8"]);
+});
+
+test("who asks ingest what lookup answers is told so, and if it is known, where lookup is", async () => {
+  const lookupUrl = "https://lookup.example.com";
+  const informed = await startIngest({ lookupUrl });
+  for (const path of [
+    "receipt/a-secret/x",
+    "booking/a-secret?reference=x",
+    "reconcile/a-secret",
+    "activity",
+    "booking",
+  ]) {
+    const request = { method: "GET", path: `/booking-event/${path}` };
+    const [told, unaware] = await Promise.all([exchange(informed.port, request), exchange(ingest.port, request)]);
+    expect([told.status, JSON.parse(told.body)]).toEqual([
+      404,
+      { message: `Another service answers this. Send the request to ${lookupUrl}.`, code: "ask-lookup" },
+    ]);
+    expect(JSON.parse(unaware.body).message).toBe("Another service answers this. Ask us for its address.");
+  }
+  await informed.close();
+});
+
+test("only if lookup has another address, its origin is what pages may ask besides their own", () => {
+  const policyOf = (pages: Pages) => pages.get("/docs/try-it")?.plain.headers?.["Content-Security-Policy"];
+  expect(policyOf(loadPages())).toContain("connect-src 'self';");
+  const pages = loadPages("https://lookup.example.com/some/path?a=1&b=2");
+  expect(policyOf(pages)).toContain("connect-src 'self' https://lookup.example.com;");
+  const named = 'content="https://lookup.example.com/some/path?a=1&amp;b=2"';
+  expect(pages.get("/docs")?.plain.body.toString()).toContain(named);
 });
 
 test("reading pages is counted apart from events, and writes no log", async () => {

@@ -8,6 +8,7 @@ import { requestIdOf } from "../answers/request-id.ts";
 import { isStreamed, type PageAnswer, type StreamedAnswer, sendAnswer } from "../answers/send-answer.ts";
 import type { ObservedRequest } from "../log/observed-request.ts";
 import { SecretRefused } from "../partners/authenticate.ts";
+import { allowOrigin } from "./allow-origin.ts";
 import { findHostFault } from "./host-header.ts";
 import { QuietKoa } from "./quiet-koa.ts";
 import { toPath } from "./request-path.ts";
@@ -35,11 +36,13 @@ export class ClientGone extends Error {
  * @param options.observe called with each request, and what is known about it
  * @param options.unmatched returns or throws the answer to a request that no route takes; `route` is the name of the route whose
  *   path matches, if its method is the reason
+ * @param options.docsOrigin whose pages may send requests and read the answers in a browser, besides our own
  */
 export function createPartnerFacingApp<State extends RequestState>(options: {
   router: Router<State>;
   unmatched: (route: string | undefined, ctx: Koa.ParameterizedContext<State>) => Answer | PageAnswer;
   trustedProxyHops: number;
+  docsOrigin?: string | undefined;
   observe: ObserveOfApp<State>;
   logger: Logger;
 }): Koa<State> {
@@ -55,7 +58,7 @@ export function createPartnerFacingApp<State extends RequestState>(options: {
       return findSenderAddress(this.req, trustedProxyHops).ip ?? "";
     },
   });
-  app.use(answerRequests(options.observe, trustedProxyHops));
+  app.use(answerRequests(options.observe, options));
   app.use(router.routes());
   app.use((ctx) => {
     ctx.state.answer = options.unmatched(matchedRoute(ctx), ctx);
@@ -66,7 +69,7 @@ export function createPartnerFacingApp<State extends RequestState>(options: {
 /** Sends the answer to every request, logs it and counts it, whatever happened to it. */
 function answerRequests<State extends RequestState>(
   observe: ObserveOfApp<State>,
-  trustedProxyHops: number,
+  { trustedProxyHops, docsOrigin }: { trustedProxyHops: number; docsOrigin?: string | undefined },
 ): Koa.Middleware<State> {
   return async function answerRequest(ctx, next) {
     const startedAtMs = performance.now();
@@ -76,8 +79,9 @@ function answerRequests<State extends RequestState>(
     let error: unknown;
     try {
       ctx.url = toOriginForm(ctx.req);
-      await next();
-      answer = ctx.state.answer ?? answers.internalError;
+      answer = allowOrigin(ctx.req, ctx.res, docsOrigin);
+      if (answer === undefined) await next();
+      answer ??= ctx.state.answer ?? answers.internalError;
     } catch (thrown) {
       error = thrown;
       answer = toAnswer(thrown);

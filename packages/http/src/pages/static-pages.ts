@@ -44,9 +44,35 @@ function headersOfEveryPage(connectTo: string | undefined): Record<string, strin
   };
 }
 
-/** @throws Refusal unless the method is GET or HEAD */
-export function answerWithPage({ plain, gzipped }: Page, { method, headers }: IncomingMessage): PageAnswer {
-  if (method !== "GET" && method !== "HEAD") throw new Refusal(answers.wrongMethod("GET", "HEAD"));
+/**
+ * Returns the page of the path, or leads to it: a slash at the end does not matter, and `/` is where people begin.
+ * Returns undefined if there is none.
+ *
+ * @throws Refusal for a page unless the method is GET or HEAD
+ */
+export function answerWithPage(
+  pages: Pages,
+  path: string,
+  { method, headers }: IncomingMessage,
+): PageAnswer | undefined {
+  const page = pages.get(path);
+  const isRead = method === "GET" || method === "HEAD";
+  if (page !== undefined && isRead) return choose(page, headers);
+  if (page !== undefined) throw new Refusal(answers.wrongMethod("GET", "HEAD"));
+  const elsewhere = isRead ? findElsewhere(pages, path) : undefined;
+  if (elsewhere === undefined) return undefined;
+  return { status: 302, code: pageCode, body: Buffer.of(), headers: { Location: elsewhere } };
+}
+
+/** Relative, since a proxy may have put something before our paths. */
+function findElsewhere(pages: Pages, path: string): string | undefined {
+  if (path === "/") return pages.has("/docs") ? "docs" : undefined;
+  const withoutSlash = path.slice(0, -1);
+  const isThere = path.endsWith("/") && pages.has(withoutSlash);
+  return isThere ? `../${withoutSlash.slice(withoutSlash.lastIndexOf("/") + 1)}` : undefined;
+}
+
+function choose({ plain, gzipped }: Page, headers: IncomingMessage["headers"]): PageAnswer {
   const page = acceptsGzip(headers["accept-encoding"]) ? gzipped : plain;
   const isCurrent = hasTag(headers["if-none-match"], page.headers?.["ETag"]);
   // Node sends no body with 304 or to HEAD. Content-Length is then that of the page (RFC 9110, section 8.6).

@@ -72,6 +72,7 @@ const refusals: [answer: Answer, status: number, code: string, message: string, 
     "no-such-path",
     "No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}, or read /docs.",
   ],
+  [answers.askLookup(), 404, "ask-lookup", "Another service answers this. Ask us for its address."],
   [answers.notAnObject, 400, "not-an-object", "The body must be a single JSON object."],
   [
     answers.overRateLimit(1),

@@ -111,6 +111,13 @@ export const noSuchPath = refused(
   "No such path. Use /booking-event/create/{secret}, /booking-event/update/{secret} or /booking-event/delete/{secret}, " +
     "or read /docs.",
 );
+/** For a question to ingest, which another service answers. */
+export const askLookup = (lookupUrl?: string): Answer =>
+  refused(
+    404,
+    "ask-lookup",
+    `Another service answers this. ${lookupUrl === undefined ? "Ask us for its address." : `Send the request to ${lookupUrl}.`}`,
+  );
 /** @param allowed the methods of the path, the one to use first */
 export const wrongMethod = (...allowed: [string, ...string[]]): Answer =>
   refused(405, "wrong-method", `Method not allowed. Use ${allowed[0]}.`, { Allow: allowed.join(", ") });
