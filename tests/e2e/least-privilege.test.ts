@@ -214,6 +214,8 @@ describe("over TLS and with the least privileges,", () => {
       body: '{"reference":"TRIP-1"}\n{"reference":"TRIP-2"}\n',
     });
     expect(await list.text()).toContain('"missing":1');
+    const activity = await fetch(`${lookup.url}/booking-event/activity/${secret}`);
+    expect(await activity.json()).toMatchObject({ partner: "acme", failed: [{ code: "22012" }, { code: "22012" }] });
     expect(await receipt(poisons[0])).toMatchObject({ status: "failed", code: "22012" });
     await owner.query("alter table bookings drop constraint mistake");
     expect(await ops(["dead-letters", "replay", poisons[0], "--yes"])).toMatchObject({ exitCode: 0 });
@@ -546,8 +548,9 @@ describe("what a process does not need is refused", () => {
     ["lookup", ["HGETALL", job]],
     ["lookup", ["HSET", job, "data", "{}"]],
     ["lookup", ["DEL", job]],
-    ["lookup", ["LRANGE", "{booking-events}:events:wait", "0", "-1"]],
-    ["lookup", ["GET", "{booking-events-limits}:rate-limit:acme"]],
+    ["lookup", ["RPOP", "{booking-events}:events:wait"]],
+    ["lookup", ["SET", "{booking-events-limits}:rate-limit:acme", "1"]],
+    ["lookup", ["HGETALL", "{booking-events-records}:last-use"]],
     ["lookup", ["HGETALL", "{booking-events-7}:events:x"]],
     ["lookup", ["HSET", "{booking-events-records}:warnings:acme:2026-11-22", "field", "1"]],
     ["worker", ["HGETALL", "{booking-events-records}:last-use"]],

@@ -105,6 +105,22 @@ test("while PostgreSQL is down, a list gets 503 with Retry-After", async () => {
   await waitFor(async () => expect((await reconcile()).status).toBe(200), recovery);
 });
 
+test("while Redis or PostgreSQL is down, a partner's activity is unknown, never empty", async () => {
+  const lookup = await own.start("lookup");
+  const activity = async () => {
+    const response = await fetch(`${lookup.url}/booking-event/activity/${secret}`);
+    return { status: response.status, retryAfter: response.headers.get("retry-after") };
+  };
+  for (const server of [own.redis, own.postgres]) {
+    // What was found is kept for some seconds.
+    server.kill("SIGKILL");
+    await waitFor(async () => expect(await activity()).toMatchObject(unavailable), recovery);
+    for (let count = 0; count < 20; count += 1) expect(await activity()).toMatchObject(unavailable);
+    await server.restart();
+    await waitFor(async () => expect(await activity()).toMatchObject({ status: 200 }), recovery);
+  }
+});
+
 test("a stop lets requests under way finish, and exits with 0", async () => {
   const lookup = await own.start("lookup");
   expect(await ask(lookup, "x")).toMatchObject({ status: 404 });

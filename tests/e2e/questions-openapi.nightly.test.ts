@@ -30,6 +30,7 @@ const paths = {
   receipt: "/booking-event/receipt/{secret}/{eventId}",
   booking: "/booking-event/booking/{secret}",
   reconcile: "/booking-event/reconcile/{secret}",
+  activity: "/booking-event/activity/{secret}",
 };
 type Question = keyof typeof paths;
 
@@ -37,6 +38,7 @@ const unknownEventId = "01a1fb0c-d72c-7345-a7ee-38bfa851309c";
 const receiptPath = `/booking-event/receipt/${secret}/${unknownEventId}`;
 const bookingPath = `/booking-event/booking/${secret}`;
 const listPath = `/booking-event/reconcile/${secret}`;
+const activityPath = `/booking-event/activity/${secret}`;
 const list = {
   method: "POST",
   headers: { "Content-Type": "application/x-ndjson" },
@@ -68,6 +70,10 @@ test("the document describes receipts, bookings and lists as they are answered",
   expect(await bookingOf(lookup, "reference=TRIP-1")).toMatchObject({ state: "active" });
   expect(await bookingOf(lookup, "reference=C-1&referenceKind=consumer")).toMatchObject({ state: "active" });
   expect(await bookingOf(lookup, "reference=GONE")).toMatchObject({ state: "deleted" });
+  expect(await bookingOf(lookup, "reference=TRIP-1&fields=all")).toMatchObject({ readings: { agentEmail: null } });
+  const activity = await fetch(`${lookup.url}/booking-event/activity/${secret}`);
+  expect(activity.status).toBe(200);
+  await readDescribed("activity", activity);
 
   const lines = [
     { reference: "TRIP-1", digest: "0".repeat(64) },
@@ -90,6 +96,10 @@ describe("the document describes the answer to", () => {
     ["an unknown booking", "booking", 404, `${bookingPath}?reference=NEVER`, {}],
     ["a booking without a reference", "booking", 400, bookingPath, {}],
     ["another method for a booking", "booking", 405, bookingPath, { method: "POST" }],
+    ["a booking with an unknown field", "booking", 400, `${bookingPath}?reference=A&fields=x`, {}],
+    ["another method for an activity", "activity", 405, activityPath, { method: "POST" }],
+    ["an activity of an unknown day", "activity", 400, `${activityPath}?day=2020-01-01`, {}],
+    ["an empty list", "reconcile", 400, listPath, { ...list, body: "" }],
     ["an invalid line", "reconcile", 400, listPath, { ...list, body: "hello\n" }],
     ["another method for a list", "reconcile", 405, listPath, {}],
     ["a list of another type", "reconcile", 415, listPath, { method: "POST", body: "{}" }],

@@ -46,6 +46,7 @@ import { createViolationCounter } from "./observe/count-violations.ts";
 import { exportQuotas } from "./observe/export-quotas.ts";
 import { exportSecretExpiry } from "./observe/export-secret-expiry.ts";
 import { AcceptedRecord } from "./observe/keep-accepted.ts";
+import { createAnswerRecorder } from "./observe/record-answers.ts";
 import { createRefusalRecorder } from "./observe/record-refusals.ts";
 import { createWarningRecorder } from "./observe/record-warnings.ts";
 import { loadPages } from "./pages/pages.ts";
@@ -223,6 +224,11 @@ function startRecorders({ settings, logger, metrics }: Context, records: Records
     onError: (error) => logger.debug({ err: error }, "counting warnings in Redis failed"),
     metrics,
   });
+  const answers = createAnswerRecorder({
+    writeAnswers: records.addAnswerCounts,
+    writeViolations: (counts) => records.addFieldCounts("violations", counts),
+    onError: (error) => logger.debug({ err: error }, "counting answers in Redis failed"),
+  });
   const folder = settings.ACCEPTED_FOLDER;
   const accepted =
     folder === undefined
@@ -232,9 +238,10 @@ function startRecorders({ settings, logger, metrics }: Context, records: Records
     lastUse,
     refusals,
     warnings,
+    answers,
     accepted,
     async stop() {
-      await Promise.all([lastUse.stop(), refusals.stop(), warnings.stop(), accepted?.stop()]);
+      await Promise.all([lastUse.stop(), refusals.stop(), warnings.stop(), answers.stop(), accepted?.stop()]);
       records.close();
     },
   };
@@ -262,6 +269,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
       context.observer.observe(request);
       countViolations(request);
       recorders.refusals.record(request);
+      recorders.answers.record(request);
       recorders.accepted?.record(request);
     },
     metrics,

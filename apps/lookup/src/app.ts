@@ -13,6 +13,9 @@ import type { Logger } from "@booking-events/runtime";
 import { answers, lookupAnswers } from "@booking-events/schema";
 import { Router, type RouterContext } from "@koa/router";
 import type Koa from "koa";
+import { readActivityWindow } from "./activity/activity-window.ts";
+import { describeActivity } from "./activity/describe-activity.ts";
+import type { ActivityReader } from "./activity/read-activity.ts";
 import { describeBooking, readBookingQuery } from "./bookings/describe-booking.ts";
 import { readWantedReadings } from "./bookings/read-wanted-readings.ts";
 import { orUnavailable } from "./or-unavailable.ts";
@@ -26,6 +29,7 @@ export interface AppOptions extends AdmissionOptions {
   /** @throws if the queue cannot be read */
   findWaiting: QueueReader["findEvent"];
   data: PartnerData;
+  activity: Pick<ActivityReader, "read">;
   lists: ListsUnderWay;
   /** Whether a partner may ask what was read of its booking's fields. */
   returnsReadings: boolean;
@@ -47,6 +51,7 @@ export function createApp(options: AppOptions): Koa<RequestState> {
   router.get("receipt", "/booking-event/receipt{/{:secret}}/:eventId", answerReceipt(options));
   router.get("booking", "/booking-event/booking{/{:secret}{/}}", answerBooking(options));
   router.post("reconcile", "/booking-event/reconcile{/{:secret}{/}}", answerList(options));
+  router.get("activity", "/booking-event/activity{/{:secret}{/}}", answerActivity(options));
   return createPartnerFacingApp({
     router,
     unmatched: (question) => {
@@ -86,6 +91,16 @@ function answerBooking(options: AppOptions): (ctx: Context) => Promise<void> {
     const booking = await orUnavailable(options.data.findBooking(partner.id, { ...query, readings }));
     if (booking === undefined) throw new Refusal(lookupAnswers.noSuchBooking);
     ctx.state.answer = lookupAnswers.bookingFound(describeBooking(booking));
+  };
+}
+
+function answerActivity(options: AppOptions): (ctx: Context) => Promise<void> {
+  return async function answer(ctx) {
+    const { partner, secretId } = await admit(ctx, options);
+    const now = new Date();
+    const window = readActivityWindow(ctx.querystring, now);
+    const known = await orUnavailable(options.activity.read(partner, window));
+    ctx.state.answer = lookupAnswers.activityFound(describeActivity(known, { partner, secretId, window, now }));
   };
 }
 

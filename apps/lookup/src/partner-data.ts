@@ -9,9 +9,12 @@ import {
   type ListedBooking,
   type ListedHere,
   listPartnerBookings,
+  type PaceWindow,
+  type PartnerActivity,
   type PartnerBooking,
   type PartnerReference,
   type RecordedEvent,
+  readPartnerActivity,
   startOfPartnerBookings,
 } from "@booking-events/store";
 import type { Pool } from "pg";
@@ -25,6 +28,8 @@ export interface PartnerData {
     booking: Omit<PartnerReference, "partner"> & { readings: (keyof NormalisedBooking)[] },
   ): Promise<PartnerBooking | "erased" | undefined>;
   compare(partner: string, listed: readonly ListedBooking[]): Promise<Comparison[]>;
+  /** Reads what became of the events that were received in some windows. */
+  readActivity(partner: string, windows: PaceWindow[]): Promise<PartnerActivity>;
   /** Reads the bookings that were created before a time, in pages. */
   readBookings(partner: string, createdBefore: Date): AsyncIterable<ListedHere[]>;
 }
@@ -49,6 +54,7 @@ export function openPartnerData(options: {
     findRecorded: (partner, eventId) => inTime(findRecordedEvent(database, partner, eventId)),
     findBooking: (partner, booking) =>
       inTime(digestKey().then((key) => findPartnerBooking(database, key, { partner, ...booking }))),
+    readActivity: (partner, windows) => inTime(readPartnerActivity(database, partner, windows)),
     compare: (_, listed) => inSlot(async () => compareBookings(listDatabase, await digestKey(), listed)),
     readBookings: (partner, createdBefore) => readBookings(listDatabase, { partner, createdBefore, inSlot }),
   };

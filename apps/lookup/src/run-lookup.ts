@@ -40,6 +40,7 @@ import {
   readDigestKey,
 } from "@booking-events/store";
 import type { Pool } from "pg";
+import { ActivityReader } from "./activity/read-activity.ts";
 import { createApp, kindOfPath } from "./app.ts";
 import { openPartnerData } from "./partner-data.ts";
 import { ListsUnderWay } from "./reconcile/lists-under-way.ts";
@@ -217,7 +218,7 @@ async function stopServices(services: Services): Promise<void> {
 
 function createLookupServer(
   { settings, logger, metrics, observe }: Context,
-  { partners, queue, tokenBuckets, data, databaseWatch, clocks, lastUse }: Services,
+  { partners, queue, tokenBuckets, records, data, databaseWatch, clocks, lastUse }: Services,
   isShuttingDown: () => boolean,
 ): PartnerFacingServer {
   const connections = new Connections({
@@ -238,6 +239,12 @@ function createLookupServer(
     limiter: new PartnerLimiter({ app: "lookup", tokenBuckets, logger, metrics }),
     findWaiting: queue.findEvent,
     data,
+    activity: new ActivityReader({
+      data,
+      readRecords: records.readOfPartner,
+      findWaiting: queue.findWaiting,
+      look: tokenBuckets.look,
+    }),
     lists: new ListsUnderWay(),
     returnsReadings: settings.LOOKUP_VALUES,
     // Until Redis has been read, a revoked secret may look valid.

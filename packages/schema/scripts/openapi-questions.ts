@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonSchema } from "@valibot/to-json-schema";
 import type * as v from "valibot";
+import * as activityBodies from "../src/answers/activity.ts";
 import type { Answer } from "../src/answers/answer.ts";
 import * as answers from "../src/answers/answers.ts";
 import { ListViolation } from "../src/answers/list-violations.ts";
@@ -57,6 +58,75 @@ const differences: Record<string, Difference | ReconciliationSummary> = {
   missing: { reference: "C-7", referenceKind: "consumer", result: "missing" },
   summary: {
     summary: { references: 3, same: 1, missing: 1, different: 1, "deleted-here": 0, erased: 0, unknown: 0 },
+  },
+};
+
+const activity: activityBodies.Activity = {
+  partner: "acme",
+  at: "2027-05-02T09:41:07.310Z",
+  from: "2027-05-02T09:00:00.000Z",
+  until: "2027-05-02T09:41:07.102Z",
+  isHeld: false,
+  waiting: { events: 1, oldestEventId: laterEventId, oldestAt: "2027-05-02T09:41:06.912Z", isComplete: true },
+  hours: [
+    {
+      at: "2027-05-02T09:00:00.000Z",
+      answers: [
+        { status: 200, code: "accepted", count: 212 },
+        { status: 422, code: "invalid-data", count: 3 },
+      ],
+      outcomes: { created: 40, updated: 170, duplicate: 1 },
+      isSample: false,
+    },
+  ],
+  refusals: [
+    {
+      requestId: eventId,
+      at: updatedAt,
+      secretId: "s2",
+      kind: "create",
+      status: 422,
+      code: "invalid-data",
+      violations: ["consumerPhone:null"],
+    },
+  ],
+  violations: [
+    {
+      field: "consumerPhone",
+      code: "null",
+      advice: "Must be a string of up to 8,192 characters; got null. Omit the field if you have no value.",
+      count: 3,
+      firstAt: updatedAt,
+      lastAt: updatedAt,
+      lastRequestId: eventId,
+    },
+  ],
+  warnings: [
+    {
+      field: "consumerTripArrivalDate",
+      code: "no-time-zone",
+      advice:
+        "The day counts as written, but the moment is unknown. Send the day alone, such as 2026-06-14, or the time with " +
+        "its zone, such as 2026-06-14T07:27:17+02:00.",
+      count: 17,
+      firstAt: updatedAt,
+      lastAt: updatedAt,
+      lastRequestId: laterEventId,
+    },
+  ],
+  notices: [{ code: "key-reused", count: 2, lastEventId: laterEventId }],
+  failed: [{ eventId, code: "22P05", failedAt: updatedAt }],
+  secrets: [
+    { id: "s1", isInUse: false, isValid: true, expiresAt: "2027-05-09T00:00:00Z", lastUsedAt: updatedAt },
+    { id: "s2", isInUse: true, isValid: true, expiresAt: null, lastUsedAt: updatedAt },
+  ],
+  limits: {
+    perSecond: 200,
+    burst: 400,
+    available: 398,
+    bytesPerDay: 5_000_000_000,
+    bytesToday: 301_442,
+    dayEndsAt: "2027-05-03T00:00:00.000Z",
   },
 };
 
@@ -186,9 +256,29 @@ const questions: Question[] = [
       ...[answers.unsupportedEncoding, lookupAnswers.alreadyReconciling, answers.overloaded],
     ],
   },
+  {
+    method: "get",
+    path: "/booking-event/activity/{secret}",
+    operationId: "findActivity",
+    summary: "See what you have sent, and what came of it",
+    description:
+      "Names of fields and codes, never values. Requests that were refused while our storage was down may be missing. " +
+      "The answer may be 5 s old.",
+    parameters: ["day"],
+    content: jsonContent("Activity", { activity }),
+    meanings: { ...onlyGet, 200: "Your events, refusals, warnings, secrets and limits." },
+    refusals: [lookupAnswers.invalidDay, answers.wrongMethod("GET", "HEAD")],
+  },
 ];
 
 export const questionParameters = {
+  day: {
+    name: "day",
+    in: "query",
+    description: "One of the last seven days, in UTC. Default: the last 48 hours.",
+    schema: { type: "string", format: "date" },
+    example: "2027-05-02",
+  },
   eventId: {
     name: "eventId",
     in: "path",
@@ -276,7 +366,8 @@ function haveSameBodies(some: readonly Answer[], others: readonly Answer[] = [])
 export function describeQuestionSchemas(): Record<string, JsonSchema> {
   return {
     Receipt: oneOf("Receipt", "What became of an event.", receiptBodies, receiptMeanings),
-    BookingStatus: withReadings(oneOf("BookingStatus", "How a booking stands.", bookingBodies, bookingMeanings)),
+    ...describeActivitySchemas(),
+    BookingStatus: oneOf("BookingStatus", "How a booking stands.", bookingBodies, bookingMeanings),
     Readings: describe(
       Readings,
       "Readings",
@@ -302,7 +393,8 @@ function oneOf<Name extends string>(
   meanings: Record<Name, string>,
 ): JsonSchema {
   const alternatives = Object.keys(bodies) as Name[];
-  return { title, description, oneOf: alternatives.map((name) => describe(bodies[name], name, meanings[name])) };
+  const described = alternatives.map((name) => describe(bodies[name], name, meanings[name]));
+  return { title, description, oneOf: described.map((body) => withRefs(body, { readings: "Readings" })) };
 }
 
 /** @param file where the comments on the members are */
@@ -317,16 +409,44 @@ function describe(
   return rest;
 }
 
-/** The readings have a schema of their own. */
-function withReadings({ oneOf = [], ...rest }: JsonSchema): JsonSchema {
-  const described = oneOf.map((each) => {
-    const { properties = {}, ...body } = Object(each) as JsonSchema;
-    const { readings, ...others } = properties;
-    if (readings === undefined) return each;
-    const { description } = Object(readings);
-    return { ...body, properties: { ...others, readings: { description, ...schemaRef("Readings") } } };
+/** @param refs members that have a schema of their own, or whose items have */
+function withRefs(schema: JsonSchema, refs: Record<string, string>): JsonSchema {
+  const described = Object.entries(schema.properties ?? {}).map(([name, property]) => {
+    const ref = refs[name];
+    const { description, type } = Object(property) as JsonSchema;
+    if (ref === undefined) return [name, property];
+    return [name, { description, ...(type === "array" ? { type, items: schemaRef(ref) } : schemaRef(ref)) }];
   });
-  return { ...rest, oneOf: described };
+  return { ...schema, properties: Object.fromEntries(described) };
+}
+
+function describeActivitySchemas(): Record<string, JsonSchema> {
+  const file = "answers/activity.ts";
+  const parts: [schema: v.GenericSchema, name: string, description: string][] = [
+    [activityBodies.AnswerTotal, "AnswerTotal", "How many requests with events got an answer."],
+    [activityBodies.RefusedRequest, "RefusedRequest", "A request that was refused."],
+    [activityBodies.FieldTotal, "FieldTotal", "How often something was wrong with a field."],
+    [activityBodies.Notice, "Notice", "What showed when your events were applied."],
+    [activityBodies.FailedEvent, "FailedEvent", "An event that we could not apply."],
+    [activityBodies.WaitingTotal, "WaitingTotal", "Your events that wait to be applied."],
+    [activityBodies.SecretState, "SecretState", "A secret of yours."],
+    [activityBodies.LimitsInUse, "LimitsInUse", "Your limits, and what you have used of them."],
+  ];
+  const described = parts.map(([schema, name, description]) => [name, describe(schema, name, description, file)]);
+  return {
+    Activity: withRefs(
+      describe(activityBodies.Activity, "Activity", "What you have sent, and what came of it.", file),
+      {
+        ...{ waiting: "WaitingTotal", hours: "ActivityHour", refusals: "RefusedRequest", violations: "FieldTotal" },
+        ...{ warnings: "FieldTotal", notices: "Notice", failed: "FailedEvent", secrets: "SecretState" },
+        ...{ limits: "LimitsInUse" },
+      },
+    ),
+    ActivityHour: withRefs(describe(activityBodies.ActivityHour, "ActivityHour", "An hour.", file), {
+      answers: "AnswerTotal",
+    }),
+    ...Object.fromEntries(described),
+  };
 }
 
 function jsonContent(schemaName: string, examples: Record<string, object>) {

@@ -120,6 +120,7 @@ const questions = [
   ["get", "/booking-event/receipt/{secret}/{eventId}"],
   ["get", "/booking-event/booking/{secret}"],
   ["post", "/booking-event/reconcile/{secret}"],
+  ["get", "/booking-event/activity/{secret}"],
 ] as const;
 
 describe.each(questions)("%s %s", (method, path) => {

@@ -1,3 +1,4 @@
+export type { Activity } from "./answers/activity.ts";
 export type { Answer } from "./answers/answer.ts";
 export { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "./answers/answer-bodies.ts";
 export * as answers from "./answers/answers.ts";
@@ -51,4 +52,5 @@ export { maxViolations, Violation, type ViolationCode, violationCodes } from "./
 export { type Charset, decodeFormFields, decodeText, decodeUtf8 } from "./text/decode-exactly.ts";
 export { findWarnings } from "./warnings/find-warnings.ts";
 export { limitWarnings } from "./warnings/limit-warnings.ts";
+export { dayBeforeAdvice, requestWarnings } from "./warnings/request-warnings.ts";
 export { type FieldWarning, maxWarnings, Warning, type WarningCode, warningCodes } from "./warnings/warning.ts";

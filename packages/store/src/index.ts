@@ -142,7 +142,7 @@ export {
   resolveDeadLetter,
   writeDeadLetter,
 } from "./tables/dead-letters.ts";
-export { firstIdInPeriod, firstIdOfBooking } from "./tables/event-ids.ts";
+export { firstIdInPeriod, firstIdOfBooking, timeOfId } from "./tables/event-ids.ts";
 export {
   discardFeedDeadLetters,
   type FeedDeadLetter,

@@ -11,6 +11,7 @@ import {
   parseJson,
   readJsonObject,
   replaceUnstorableText,
+  requestWarnings,
 } from "@booking-events/schema";
 import type { ContentType } from "./content-type.ts";
 import { formToJson } from "./form-to-json.ts";
@@ -96,20 +97,13 @@ function decodeJson(bytes: Uint8Array): DecodedBody {
 function decodeUndeclaredJson(bytes: Uint8Array, isPerhapsForm: boolean): DecodedBody | undefined {
   try {
     const { warnings, ...decoded } = readJson(bytes);
-    return { ...decoded, warnings: [wrongContentType, ...warnings] };
+    return { ...decoded, warnings: [requestWarnings["wrong-content-type"], ...warnings] };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     if (isPerhapsForm && error.kind === "malformed") return undefined;
     throw new Refusal(error.kind === "malformed" ? answers.wrongContentType(error) : describeJsonError(error));
   }
 }
-
-const wrongContentType: FieldWarning = {
-  message: "The body was read as JSON, although its Content-Type is missing or another one. Set application/json.",
-  code: "wrong-content-type",
-  propertyPath: [],
-  field: "",
-};
 
 /** @throws Refusal, JsonError */
 function readJson(bytes: Uint8Array): DecodedBody {

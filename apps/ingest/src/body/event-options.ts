@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { headerValues, Refusal } from "@booking-events/http";
-import { answers, type FieldWarning, isIdempotencyKey } from "@booking-events/schema";
+import { answers, type FieldWarning, isIdempotencyKey, requestWarnings } from "@booking-events/schema";
 
 export interface EventOptions {
   /** Null: the partner sent none. */
@@ -19,17 +19,14 @@ export function readEventOptions(req: Pick<IncomingMessage, "headers" | "rawHead
   const named = readKey(req, "idempotency-key");
   // Standard Webhooks' name of the same header. Proxies and libraries may add it by themselves.
   const { key, isEmpty } = named.key === null ? readKey(req, "webhook-id") : named;
-  return { idempotencyKey: key, isDryRun, warnings: named.isEmpty || isEmpty ? [emptyKey] : noWarnings };
+  return {
+    idempotencyKey: key,
+    isDryRun,
+    warnings: named.isEmpty || isEmpty ? [requestWarnings["empty-key"]] : noWarnings,
+  };
 }
 
 const noWarnings: readonly FieldWarning[] = [];
-const emptyKey: FieldWarning = {
-  message:
-    "An Idempotency-Key (or webhook-id) header is empty and counts as absent. Send a key of its own with each event.",
-  code: "empty-key",
-  propertyPath: [],
-  field: "",
-};
 
 function readKey(req: Pick<IncomingMessage, "headers" | "rawHeaders">, name: string) {
   const sent = req.headers[name]?.toString();

@@ -1,4 +1,4 @@
-import { type BookingPayload, bookingReferenceOf, type FieldWarning } from "@booking-events/schema";
+import { type BookingPayload, bookingReferenceOf, dayBeforeAdvice, type FieldWarning } from "@booking-events/schema";
 
 /** Fewer date-times say too little about a partner. */
 const minTimes = 20;
@@ -7,10 +7,6 @@ const maxTimes = 50;
 const shareOfMidnights = 0.9;
 
 const dateFields = ["consumerTripArrivalDate", "consumerTripReturnDate"] as const;
-
-const message =
-  "Nearly all of your times in UTC are the same time of day, as if midnights of another time zone had been converted. " +
-  "Such a date is a day early. Send the day alone, such as 2026-06-14.";
 
 /**
  * Notices partners that send days as local midnights, converted to UTC: the day as written is then the day before. No
@@ -33,7 +29,7 @@ export class ConvertedMidnights {
       const times = this.#timesOf(partner);
       times.add(hash(`${field} ${bookingReferenceOf(payload)}`), time);
       if (times.isMidnightInTheEast(time)) {
-        warnings.push({ message, code: "perhaps-the-day-before", propertyPath: [field], field });
+        warnings.push({ message: dayBeforeAdvice, code: "perhaps-the-day-before", propertyPath: [field], field });
       }
     }
     return warnings;

@@ -1,6 +1,7 @@
-import { type FieldCount, Recorder, toDay } from "@booking-events/queue";
+import { type FieldCount, Recorder } from "@booking-events/queue";
 import { createTallies, type Registry } from "@booking-events/runtime";
 import type { FieldWarning } from "@booking-events/schema";
+import { countField } from "./count-field.ts";
 
 /** @param eventId null: it was a dry run */
 export type RecordWarnings = (partner: string, eventId: string | null, warnings: readonly FieldWarning[]) => void;
@@ -39,17 +40,7 @@ export function createWarningRecorder(options: {
 
   function count(partner: string, eventId: string | null, { field, code }: FieldWarning): void {
     tallyOf(partner, field, code).count += 1;
-    const now = new Date();
-    const day = toDay(now);
-    const key = `${partner} ${day} ${field} ${code}`;
-    const known = recorder.get(key);
-    if (known === undefined) {
-      recorder.set(key, { partner, day, field, code, count: 1, firstAt: now, lastAt: now, lastEventId: eventId });
-      return;
-    }
-    known.count += 1;
-    known.lastAt = now;
-    known.lastEventId = eventId ?? known.lastEventId;
+    countField(recorder, { partner, field, code, requestId: eventId });
   }
 
   return {

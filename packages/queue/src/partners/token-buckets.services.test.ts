@@ -147,6 +147,20 @@ test("processes count bytes together, of each partner, until the day of Redis' c
   );
 });
 
+test("what a partner has used of its limits is read without taking any of it", async () => {
+  const size = { perSecond: 0.001, burst: 10 };
+  expect(await buckets[0].look("looked", size)).toMatchObject({ available: 10, bytesToday: 0 });
+  await buckets[1].take("looked", size, 4, 0, 750);
+  for (const bucket of buckets) {
+    const { available, bytesToday, dayEndsAt } = await bucket.look("looked", size);
+    expect([available, bytesToday]).toEqual([6, 750]);
+    expect(dayEndsAt.toISOString()).toMatch(/T00:00:00\.000Z$/);
+    expect(dayEndsAt.getTime()).toBeGreaterThan(await redisTimeMs());
+  }
+  await buckets[0].take("looked", size, 1, 20);
+  expect((await buckets[0].look("looked", size)).available).toBe(0);
+});
+
 test("a clock that was wrong does not keep the bytes of a day longer than until they are counted again", async () => {
   const key = `${companionPrefix(prefix, "limits")}:bytes-today:wrong-clock`;
   await redis.set(key, 100, "EX", 440 * 86_400);

@@ -190,6 +190,12 @@ const refusals: [answer: Answer, status: number, code: string, message: string, 
     "The list is empty. If you have no active booking, add allowEmpty=true to the query. Otherwise, check your export.",
   ],
   [
+    lookupAnswers.invalidDay,
+    400,
+    "invalid-day",
+    "day must be one of the last seven days in UTC, such as 2027-05-02. Leave it out for the last 48 hours.",
+  ],
+  [
     lookupAnswers.invalidFields,
     400,
     "invalid-fields",
@@ -221,7 +227,7 @@ const refusals: [answer: Answer, status: number, code: string, message: string, 
     lookupAnswers.noSuchPath,
     404,
     "no-such-path",
-    "No such path. Use /booking-event/receipt/{secret}/{eventId}, /booking-event/booking/{secret}?reference=… or /booking-event/reconcile/{secret}.",
+    "No such path. Use /booking-event/receipt/{secret}/{eventId}, /booking-event/booking/{secret}?reference=…, /booking-event/reconcile/{secret} or /booking-event/activity/{secret}.",
   ],
   [
     lookupAnswers.tooManyDifferences,
@@ -279,7 +285,15 @@ test("the other answers are what partners know", () => {
 });
 
 test("every refusal is in the table, and named by its code", () => {
-  const others = ["accepted", "dryRunPassed", "invalidData", "receiptFound", "bookingFound", "invalidListLine"];
+  const others = [
+    "accepted",
+    "dryRunPassed",
+    "invalidData",
+    "receiptFound",
+    "bookingFound",
+    "invalidListLine",
+    "activityFound",
+  ];
   const names = [...Object.keys(answers), ...Object.keys(lookupAnswers)].filter((name) => !others.includes(name));
   const toName = (code: string) => code.replaceAll(/-[a-z]/g, (part) => part.slice(1).toUpperCase());
   expect(refusals.map(([, , code]) => toName(code)).sort()).toEqual(names.sort());

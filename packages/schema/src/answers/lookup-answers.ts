@@ -1,10 +1,11 @@
+import type { Activity } from "./activity.ts";
 import { type Answer, refused, refusedForNow } from "./answer.ts";
 import type { InvalidListBody } from "./answer-bodies.ts";
 import type { ListViolation } from "./list-violations.ts";
 import type { BookingStatus, Receipt } from "./lookup-bodies.ts";
 
-// Every body that answers a partner's question, besides those in answers.ts. None contains a secret, and only the answer
-// to a list contains a value: the booking's reference.
+// Every body that answers a partner's question, besides those in answers.ts. None contains a secret. Only the answer to a
+// list contains what the partner wrote, the booking's reference, and only the readings of a booking contain values.
 
 export const receiptFound = (receipt: Receipt): Answer => ({
   status: 200,
@@ -73,11 +74,22 @@ export const alreadyReconciling = refused(
   { "Retry-After": "10" },
 );
 
+export const activityFound = (activity: Activity): Answer => ({
+  status: 200,
+  code: "activity-found",
+  body: JSON.stringify(activity),
+});
+export const invalidDay = refused(
+  400,
+  "invalid-day",
+  "day must be one of the last seven days in UTC, such as 2027-05-02. Leave it out for the last 48 hours.",
+);
+
 export const noSuchPath = refused(
   404,
   "no-such-path",
-  "No such path. Use /booking-event/receipt/{secret}/{eventId}, /booking-event/booking/{secret}?reference=… or " +
-    "/booking-event/reconcile/{secret}.",
+  "No such path. Use /booking-event/receipt/{secret}/{eventId}, /booking-event/booking/{secret}?reference=…, " +
+    "/booking-event/reconcile/{secret} or /booking-event/activity/{secret}.",
 );
 /** For an outage of Redis or PostgreSQL. */
 export const lookupUnavailable = refusedForNow(
