@@ -52,6 +52,8 @@ describe("the gateway sends", () => {
     ["/booking-event/create/secret", "ingest"],
     ["/booking-event/update/secret", "ingest"],
     ["/booking-event/delete/secret", "ingest"],
+    ["/booking-event/batch/secret", "ingest"],
+    ["/booking-event/batch", "ingest"],
     ["/docs", "ingest"],
     ["/", "ingest"],
     ["/no/such/path", "ingest"],
@@ -118,6 +120,7 @@ describe("the gateway waits", () => {
 
   test("as long as an answer takes", () => {
     expect(timeout("/booking-event/create/secret")).toBeGreaterThanOrEqual(15);
+    expect(timeout("/booking-event/batch/secret")).toBe(3_600);
     expect(timeout("/booking-event/reconcile/secret")).toBeGreaterThanOrEqual(300);
     // `wait` is up to 30 s.
     expect(timeout("/changes")).toBeGreaterThan(30);
@@ -131,7 +134,9 @@ describe("the gateway waits", () => {
   });
 
   test("for a client that does not read its answer as long as for the slowest answer", () => {
-    const longest = Math.max(...rules.map(({ timeouts }) => secondsOf(timeouts.request)));
+    // Neither side of a batch is ever silent for more than a minute.
+    const others = rules.filter(({ matches }) => matches[0]?.path.value !== "/booking-event/batch");
+    const longest = Math.max(...others.map(({ timeouts }) => secondsOf(timeouts.request)));
     expect(secondsOf(client.timeout.http.streamIdleTimeout)).toBe(longest);
   });
 

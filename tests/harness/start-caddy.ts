@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -92,7 +93,12 @@ function readConfig(
   variables: NodeJS.ProcessEnv,
   ports: { httpPort: number; httpsPort: number },
 ): CaddyConfig {
-  const adapt = ["adapt", "--adapter", "caddyfile", "--config", "deploy/Caddyfile"];
+  const file = join(variables["HOME"] ?? "", "Caddyfile");
+  const written = readFileSync("deploy/Caddyfile", "utf8");
+  const isOld = /^v?2\.[0-6]\./.test(execFileSync(program, ["version"], { encoding: "utf8" }));
+  // Debian 12 has Caddy 2.6, which does not know it. All but batches works without.
+  writeFileSync(file, isOld ? written.replace(/^\s*enable_full_duplex$/m, "") : written);
+  const adapt = ["adapt", "--adapter", "caddyfile", "--config", file];
   const config: CaddyConfig = JSON.parse(
     execFileSync(program, adapt, { env: variables, encoding: "utf8", stdio: "pipe" }),
   );

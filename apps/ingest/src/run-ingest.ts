@@ -5,6 +5,7 @@ import {
   createGuessThrottle,
   createLastUseRecorder,
   mayHaveBody,
+  type ObservedRequest,
   PartnerFacingServer,
   PartnerLimiter,
   RequestObserver,
@@ -41,6 +42,7 @@ import { FreezeWatch, freezeLimits } from "./freezes/watch-freezes.ts";
 import { watchLoad } from "./load/shed-load.ts";
 import { Turns } from "./load/take-turns.ts";
 import { ConvertedMidnights } from "./observe/converted-midnights.ts";
+import { createLineObserver } from "./observe/count-lines.ts";
 import { createUnknownFieldCounter } from "./observe/count-unknown-fields.ts";
 import { createViolationCounter } from "./observe/count-violations.ts";
 import { exportQuotas } from "./observe/export-quotas.ts";
@@ -263,14 +265,18 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
   const { settings, logger, metrics } = context;
   const { partners, freezes, queue, load, limiter, convertedMidnights, recorders } = services;
   const countViolations = createViolationCounter(metrics);
+  const record = (answered: ObservedRequest) => {
+    countViolations(answered);
+    recorders.refusals.record(answered);
+    recorders.answers.record(answered);
+    recorders.accepted?.record(answered);
+  };
   const observe = countPageReads(
     "ingest",
     (request) => {
       context.observer.observe(request);
-      countViolations(request);
-      recorders.refusals.record(request);
-      recorders.answers.record(request);
-      recorders.accepted?.record(request);
+      // The lines of a batch were recorded one by one.
+      if (request.lines === undefined) record(request);
     },
     metrics,
   );
@@ -287,6 +293,9 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     markAuthentic: (socket, partner) => connections.markAuthentic(socket, partner),
     recordUse: recorders.lastUse.record,
     isOverloaded: () => load.isOverloaded(),
+    wasFrozen: (socket) => freezes.wasFrozen(socket),
+    markPaced: (socket) => connections.markPaced(socket),
+    observeLine: createLineObserver(metrics, record),
     isLate: (socket) => freezes.wasFrozen(socket) || connections.isLate(socket),
     limiter,
     turns: new Turns({ isAccepting: () => freezes.isAccepting() }),

@@ -1,7 +1,7 @@
 export { type FieldViolation, Refusal } from "./answers/refusal.ts";
-export { requestIdOf } from "./answers/request-id.ts";
+export { createRequestId, requestIdOf } from "./answers/request-id.ts";
 export { expectsContinue, hasBody, isChunked, type PageAnswer, type StreamedAnswer } from "./answers/send-answer.ts";
-export { type AdmissionOptions, admitPartner } from "./app/admit-partner.ts";
+export { type AdmissionOptions, admitPartner, findPartner } from "./app/admit-partner.ts";
 export { headerValues } from "./app/header-values.ts";
 export { ClientGone, createPartnerFacingApp, type RequestState } from "./app/partner-facing-app.ts";
 export { RequestObserver } from "./log/observe-requests.ts";
@@ -9,7 +9,7 @@ export type { ObservedRequest, ObserveRequest } from "./log/observed-request.ts"
 export { countPageReads } from "./pages/count-page-reads.ts";
 export { answerWithPage, type Pages, toPage } from "./pages/static-pages.ts";
 export { mayHaveBody } from "./partners/authenticate.ts";
-export { PartnerLimiter, type RateLimitVerdict } from "./partners/limit-partners.ts";
+export { PartnerLimiter, type RateLimitVerdict, tokenBytes } from "./partners/limit-partners.ts";
 export { createLastUseRecorder, type RecordUse } from "./partners/record-last-use.ts";
 export { type AnswerGuess, createGuessThrottle, guessLimits } from "./partners/throttle-guessing.ts";
 export { watchPartners } from "./partners/watch-partners.ts";
@@ -18,6 +18,6 @@ export { takeBytesRead } from "./server/bytes-read.ts";
 export { type Connection, Connections } from "./server/connections.ts";
 export { PartnerFacingServer, serverLimits } from "./server/partner-facing-server.ts";
 export { servePartners } from "./server/serve-partners.ts";
-export { Pace } from "./stream/pace.ts";
+export { Pace, TooSlow } from "./stream/pace.ts";
 export { readChunks } from "./stream/read-chunks.ts";
 export { requireNdjson } from "./stream/require-ndjson.ts";

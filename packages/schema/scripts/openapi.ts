@@ -10,6 +10,7 @@ import {
   RefusalBody,
 } from "../src/answers/answer-bodies.ts";
 import * as answers from "../src/answers/answers.ts";
+import { toBatchLine } from "../src/answers/batch-line.ts";
 import * as lookupAnswers from "../src/answers/lookup-answers.ts";
 import { idempotencyKeyPattern } from "../src/envelope/idempotency-key.ts";
 import { type EventKind, eventKinds } from "../src/payload/event-kind.ts";
@@ -38,6 +39,9 @@ const exampleAnswers = {
   quota: answers.quota(3_600),
   tooManyGuesses: answers.tooManyGuesses(60),
 } satisfies Record<keyof typeof answers, Answer>;
+
+/** Only batches get these, besides those of every event. */
+const answersToBatches: Answer[] = [answers.alreadySendingBatch, answers.answersUnread, answers.invalidLine];
 
 /** What to do about each status, as the partner guide says in more words. */
 const statusMeanings: Record<number, string> = {
@@ -101,6 +105,7 @@ export function buildOpenApi() {
     security: [{}, { bearer: [] }],
     paths: {
       ...Object.fromEntries(eventKinds.map((kind) => [`/booking-event/${kind}/{secret}`, describePath(kind)])),
+      "/booking-event/batch/{secret}": describeBatch(),
       ...describeQuestions({ describeResponse, sharedAnswers: answersByStatus() }),
     },
     components: {
@@ -108,7 +113,7 @@ export function buildOpenApi() {
       parameters: { ...parameters, ...questionParameters },
       headers,
       responses: describeResponses(),
-      schemas: { ...describeSchemas(), ...describeQuestionSchemas() },
+      schemas: { ...describeSchemas(), ...describeBatchSchemas(), ...describeQuestionSchemas() },
     },
   };
 }
@@ -133,6 +138,94 @@ function describePath(kind: EventKind) {
       responses: Object.fromEntries(
         Object.keys(answersByStatus()).map((status) => [status, { $ref: `#/components/responses/${status}` }]),
       ),
+    },
+  };
+}
+
+function describeBatch() {
+  const ofRequest = ["400", "403", "404", "405", "408", "415", "429", "431", "500", "503"];
+  const shared = ofRequest.map((status) => [status, { $ref: `#/components/responses/${status}` }]);
+  const tooMany = [answers.overRateLimit(1), exampleAnswers.tooManyGuesses, answers.alreadySendingBatch];
+  return {
+    parameters: ["secret", "dryRun"].map((name) => ({ $ref: `#/components/parameters/${name}` })),
+    post: {
+      operationId: "sendBatch",
+      tags: ["Booking events"],
+      summary: "Send many events",
+      description:
+        "For first loads. Each line is one event, and is answered by one line, in order, with the status that the " +
+        "event would have got alone. The answer begins while you send. After a line with status 408, 500 or 503, or 403 " +
+        "or 429 for your secret or quota, it ends: send that line and those after it again.",
+      requestBody: {
+        description: "NDJSON: one object like this in each line, of at most 64 KiB. There is no limit of lines.",
+        required: true,
+        content: {
+          "application/x-ndjson": {
+            schema: schemaRef("BatchLine"),
+            examples: { create: { value: exampleLine } },
+          },
+        },
+      },
+      responses: {
+        200: {
+          ...describeResponse(200, [], "NDJSON: one object like this for each line that is not blank."),
+          content: {
+            "application/x-ndjson": {
+              schema: schemaRef("BatchAnswer"),
+              examples: Object.fromEntries(
+                [
+                  exampleAnswers.accepted,
+                  exampleAnswers.invalidData,
+                  answers.invalidLine,
+                  answers.queueUnavailable,
+                ].map((answer, index) => [answer.code, { value: JSON.parse(toBatchLine(index + 1, answer)) }]),
+              ),
+            },
+          },
+        },
+        ...Object.fromEntries(shared),
+        429: describeResponse(429, tooMany, "As for an event, or another batch of yours is under way."),
+      },
+    },
+  };
+}
+
+const exampleLine = {
+  kind: "create",
+  payload: { consumerTripPartnerExternalReference: "TRIP-1" },
+  idempotencyKey: "TRIP-1/version-1",
+};
+
+function describeBatchSchemas(): Record<string, object> {
+  const kind = { type: "string", enum: eventKinds, description: "What happened to the booking." };
+  const payload = {
+    anyOf: [schemaRef("BookingInput"), schemaRef("BookingReference")],
+    description: "As for the kind.",
+  };
+  const key = parameters.idempotencyKey;
+  return {
+    BatchLine: {
+      type: "object",
+      title: "BatchLine",
+      description: "One event of a batch.",
+      properties: { kind, payload, idempotencyKey: { ...key.schema, description: key.description } },
+      required: ["kind", "payload"],
+      additionalProperties: false,
+    },
+    BatchAnswer: {
+      type: "object",
+      title: "BatchAnswer",
+      description: "What one event of a batch got: beside these members, those that it would have got alone.",
+      properties: {
+        line: { type: "integer", minimum: 1, description: "The number of the line. Blank lines count." },
+        status: { type: "integer", description: "The status that the event would have got alone." },
+        retryAfter: { type: "integer", description: "Seconds to wait before you send the line again." },
+      },
+      required: ["line", "status"],
+      anyOf: ["Accepted", "DryRunPassed", "InvalidData", "Refusal"].map((name) => ({
+        properties: describeSchemas()[name]?.properties,
+        required: (describeSchemas()[name]?.required ?? []).filter((member) => member !== "success"),
+      })),
     },
   };
 }
@@ -233,7 +326,8 @@ const statusesWithoutPartner = new Set([403, 404, 405, 408, 431]);
 const codesForPartners = new Set([lookupAnswers.noSuchEvent.code, lookupAnswers.noSuchBooking.code]);
 
 function answersByStatus(): Record<string, Answer[]> {
-  const byStatus = Object.groupBy(Object.values(exampleAnswers), ({ status }) => status);
+  const ofEvents = Object.values(exampleAnswers).filter((answer) => !answersToBatches.includes(answer));
+  const byStatus = Object.groupBy(ofEvents, ({ status }) => status);
   return byStatus as Record<string, Answer[]>;
 }
 

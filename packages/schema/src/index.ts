@@ -2,6 +2,7 @@ export type { Activity } from "./answers/activity.ts";
 export type { Answer } from "./answers/answer.ts";
 export { AcceptedBody, DryRunBody, InvalidDataBody, RefusalBody } from "./answers/answer-bodies.ts";
 export * as answers from "./answers/answers.ts";
+export { toBatchLine } from "./answers/batch-line.ts";
 export { type ListViolation, maxListViolations } from "./answers/list-violations.ts";
 export * as lookupAnswers from "./answers/lookup-answers.ts";
 export type {

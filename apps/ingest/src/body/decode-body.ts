@@ -115,7 +115,7 @@ function readJson(bytes: Uint8Array): DecodedBody {
   return text.includes("\\u") ? makeStorable(object) : { object, warnings: noWarnings };
 }
 
-function describeJsonError(error: JsonError): Answer {
+export function describeJsonError(error: Pick<JsonError, "kind" | "line" | "column">): Answer {
   switch (error.kind) {
     case "malformed":
       return answers.malformedJson(error);
@@ -127,7 +127,7 @@ function describeJsonError(error: JsonError): Answer {
 }
 
 /** @throws Refusal */
-function makeStorable(object: BodyObject): DecodedBody {
+export function makeStorable(object: BodyObject): DecodedBody {
   const { warnings, hasEqualNames } = replaceUnstorableText(object);
   if (hasEqualNames) throw new Refusal(answers.equalNames);
   return { object, warnings };

@@ -44,7 +44,7 @@ function unquote(value: string): string {
   return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value;
 }
 
-function readDryRun(value = ""): boolean {
+export function readDryRun(value = ""): boolean {
   switch (value.toLowerCase()) {
     case "true":
     case "1":

@@ -24,6 +24,7 @@ export const turnLimits = {
 };
 
 interface Waiting {
+  /** Infinity: it may wait without limit. */
   sinceMs: number;
   bytes: number;
   start: () => void;
@@ -71,9 +72,10 @@ export class Turns {
    * Runs the work now or in a later turn of the event loop, and returns its result.
    *
    * @param bytes the memory that the work occupies while it waits
+   * @param canWait whether the work is never too old: nobody gives up on it
    * @throws Refusal if too much of the partner's work is waiting or the work has waited too long; what the work throws
    */
-  async take<Result>(partner: string, bytes: number, work: () => Result): Promise<Result> {
+  async take<Result>(partner: string, bytes: number, work: () => Result, canWait = false): Promise<Result> {
     // A turn may have time left although work is waiting, since it has more as soon as no connection waits any more.
     if (this.#queues.size === 0 && this.#hasTimeLeft()) return this.#spend(work);
     const queue = this.#queues.get(partner) ?? { waiting: [], bytes: 0 };
@@ -86,7 +88,7 @@ export class Turns {
           refuse(error);
         }
       };
-      queue.waiting.push({ sinceMs: this.#now(), bytes, start, refuse });
+      queue.waiting.push({ sinceMs: canWait ? Number.POSITIVE_INFINITY : this.#now(), bytes, start, refuse });
       queue.bytes += bytes;
       this.#queues.set(partner, queue);
     });

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Check } from "./check.ts";
+import { batchChecks } from "./checks/batches.ts";
 import { bodyChecks } from "./checks/bodies.ts";
 import { exampleChecks } from "./checks/examples.ts";
 import { fieldChecks } from "./checks/fields.ts";
@@ -48,6 +49,7 @@ export const receiverChecks: readonly Check[] = [
   ...fieldChecks,
   ...warningChecks,
   ...exampleChecks,
+  ...batchChecks,
   ...orderChecks,
 ];
 

@@ -69,10 +69,13 @@ async function streamAnswer(
   { status, headers, stream }: StreamedAnswer,
   moreHeaders: Answer["headers"],
 ): Promise<void> {
+  // The answer may end before the body does.
+  if (hasBody(res.req) && !res.req.complete) res.shouldKeepAlive = false;
   res.writeHead(status, { ...headersOfEveryAnswer, ...headers, ...moreHeaders, "X-Request-Id": requestIdOf(res.req) });
   // The body may take minutes to begin, and a proxy waits for headers only so long.
   res.flushHeaders();
   await stream(res);
+  if (!res.req.complete && !res.req.socket.readableEnded) await discardRestOfBody(res.req);
   res.end();
 }
 

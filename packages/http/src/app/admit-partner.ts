@@ -30,8 +30,8 @@ export interface AdmissionOptions {
 type Context = Koa.ParameterizedContext<RequestState>;
 
 /**
- * Finds the partner of the secret in the path or the header, and takes a token for the request. The secret is checked first, so that
- * strangers learn nothing else and cannot make us read a body.
+ * Finds the partner of the secret, and takes a token for the request. The secret is checked first, so that strangers learn
+ * nothing else and cannot make us read a body.
  *
  * @param kind as for {@link authenticate}
  * @param onAuthentic called when the secret has turned out to be valid
@@ -43,6 +43,28 @@ export async function admitPartner(
   options: AdmissionOptions,
   onAuthentic: () => void = () => {},
 ): Promise<{ partner: Partner; secretId: string }> {
+  const admitted = findPartner(ctx, kind, options, onAuthentic);
+  // Every request with a valid secret takes a token, even a dry run or a request that is refused later.
+  const { retryAfterS, isOverQuota, headers } = await options.limiter.take(admitted.partner);
+  ctx.state.rateLimitHeaders = headers;
+  if (retryAfterS !== undefined)
+    throw new Refusal(isOverQuota ? answers.quota(retryAfterS) : answers.overRateLimit(retryAfterS));
+  if (ctx.req.destroyed) throw new ClientGone();
+  return admitted;
+}
+
+/**
+ * Finds the partner of the secret. A request that lasts calls it again, to learn what another would be told now.
+ *
+ * @param kind as for {@link authenticate}
+ * @throws Refusal
+ */
+export function findPartner(
+  ctx: Context & { params: Record<string, string> },
+  kind: EventKind | null,
+  options: Omit<AdmissionOptions, "limiter">,
+  onAuthentic: () => void = () => {},
+): { partner: Partner; secretId: string } {
   const given = secretOf(ctx.req, ctx.params["secret"]);
   const { isClockWrong } = options;
   const refuse = () => options.answerGuess(ctx.ip);
@@ -57,11 +79,5 @@ export async function admitPartner(
   if (options.isShuttingDown()) throw new Refusal(answers.shuttingDown);
   if (options.isOverloaded() || options.isLate(ctx.req.socket)) throw new Refusal(answers.overloaded);
   if (kind !== null && partner.held) throw new Refusal(answers.partnerHeld);
-  // Every request with a valid secret takes a token, even a dry run or a request that is refused later.
-  const { retryAfterS, isOverQuota, headers } = await options.limiter.take(partner);
-  ctx.state.rateLimitHeaders = headers;
-  if (retryAfterS !== undefined)
-    throw new Refusal(isOverQuota ? answers.quota(retryAfterS) : answers.overRateLimit(retryAfterS));
-  if (ctx.req.destroyed) throw new ClientGone();
   return { partner, secretId };
 }

@@ -74,13 +74,14 @@ export class RequestObserver {
   }
 
   #count(request: ObservedRequest): void {
-    const { kind, partner, status, outcome, durationMs, isSecretRefused, isAddressUnreadable } = request;
+    const { kind, partner, status, outcome, durationMs, lines, isSecretRefused, isAddressUnreadable } = request;
     // What an operator has decided is no failure of ours: it does not count as a 503.
     const label = outcome === answers.partnerHeld.code ? "held" : String(status ?? "none");
     if (isSecretRefused) this.#refusedSecrets.inc({ cause: outcome, status: label });
     if (isAddressUnreadable) this.#unreadableAddresses.inc();
     this.#requests(kind ?? "none", label, partner ?? "none").count += 1;
-    if (durationMs !== undefined) this.#durations.observe({ status: label }, durationMs / 1_000);
+    // How long a batch takes is up to its length.
+    if (durationMs !== undefined && lines === undefined) this.#durations.observe({ status: label }, durationMs / 1_000);
   }
 
   /** Its lines have in common what accepted events of the partner and kind do: pino writes it as JSON only once. */

@@ -99,10 +99,16 @@ export class PartnerLimiter {
     this.#shared.set(1);
   }
 
-  /** Takes one token, before any work is done for the request. */
-  async take(partner: Partner): Promise<RateLimitVerdict> {
+  /**
+   * Takes one token, before any work is done for the request.
+   *
+   * @param reserve how many tokens must be left for others, as far as this process knows
+   */
+  async take(partner: Partner, reserve = 0): Promise<RateLimitVerdict> {
     const bucket = this.#bucketOf(partner);
     if (isOverQuota(bucket)) return this.#refuseForToday(bucket);
+    const short = reserve === 0 ? 0 : 1 + reserve - bucket.held - tokensAt(bucket, performance.now());
+    if (short > roundingError) return this.#refuse(bucket, short);
     if (bucket.held > 0) {
       bucket.held -= 1;
       return this.#pass(bucket);

@@ -12,6 +12,8 @@ export interface Connection {
   authenticRequests: number;
   /** The response to the newest request, while any request is in progress. */
   newestResponse: ServerResponse | undefined;
+  /** Whether the app itself limits how long the newest request takes. */
+  isPaced: boolean;
   /** Called when no more requests are in progress. */
   afterAnswers: (() => void) | undefined;
 }
@@ -64,6 +66,7 @@ export class Connections {
       requestsUnderWay: 0,
       authenticRequests: 0,
       newestResponse: undefined,
+      isPaced: false,
       afterAnswers: undefined,
     };
     this.#connections.set(socket, connection);
@@ -92,6 +95,15 @@ export class Connections {
     this.#budget.assign(connection.reader, partner);
   }
 
+  /** Call this if the app limits how long the newest request on the connection takes. */
+  markPaced(socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
+    connection.isPaced = true;
+    // While the app keeps the client waiting, there may be no traffic.
+    socket.setTimeout(0);
+  }
+
   /** Call this when something has been read from the connection, before any work is done for it. */
   countRead({ reader }: Connection): void {
     this.#budget.count(reader);
@@ -116,6 +128,7 @@ export class Connections {
     if (connection.requestsUnderWay > 0) return;
     // Otherwise the last request of each idle connection would stay in memory.
     connection.newestResponse = undefined;
+    connection.isPaced = false;
     if (!this.#connections.has(connection.socket)) return;
     const { afterAnswers } = connection;
     connection.afterAnswers = undefined;

@@ -214,6 +214,8 @@ function answerClientError(
     socket.destroy();
     return;
   }
+  // Node reports each request only once.
+  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && connection.isPaced) return;
   // The event is repeated for each packet that follows.
   if (!socket.writable) return;
   const { newestResponse: response } = connection;

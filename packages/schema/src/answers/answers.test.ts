@@ -8,6 +8,25 @@ import * as lookupAnswers from "./lookup-answers.ts";
 // Partners' programs depend on these texts and headers. Tests of the services take them from the catalogue, so only this
 // table notices a slip there.
 const refusals: [answer: Answer, status: number, code: string, message: string, headers?: Record<string, string>][] = [
+  [
+    answers.alreadySendingBatch,
+    429,
+    "already-sending-batch",
+    "You are sending another batch at the moment. Retry after the delay in the Retry-After header.",
+    { "Retry-After": "10" },
+  ],
+  [
+    answers.answersUnread,
+    408,
+    "answers-unread",
+    "Too many answers wait to be read. Read them while you send, or send fewer lines in one batch.",
+  ],
+  [
+    answers.invalidLine,
+    400,
+    "invalid-line",
+    "Each line must be one JSON object with the members kind (create, update or delete) and payload (an object), and perhaps idempotencyKey (a string). It may have no others.",
+  ],
   [answers.bodyTooLarge(65_536), 413, "body-too-large", "The body exceeds the limit of 65536 bytes."],
   [
     answers.differentIdempotencyKeys,

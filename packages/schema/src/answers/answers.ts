@@ -121,6 +121,19 @@ export const askLookup = (lookupUrl?: string): Answer =>
 /** @param allowed the methods of the path, the one to use first */
 export const wrongMethod = (...allowed: [string, ...string[]]): Answer =>
   refused(405, "wrong-method", `Method not allowed. Use ${allowed[0]}.`, { Allow: allowed.join(", ") });
+/** For a line of a batch. */
+export const invalidLine = refused(
+  400,
+  "invalid-line",
+  "Each line must be one JSON object with the members kind (create, update or delete) and payload (an object), and " +
+    "perhaps idempotencyKey (a string). It may have no others.",
+);
+/** Ends a batch whose sender reads too few of its answers. */
+export const answersUnread = refused(
+  408,
+  "answers-unread",
+  "Too many answers wait to be read. Read them while you send, or send fewer lines in one batch.",
+);
 export const tooSlow = refused(408, "too-slow", "The request was not received in time. Send it again.");
 export const bodyTooLarge = (limitBytes: number): Answer =>
   refused(413, "body-too-large", `The body exceeds the limit of ${limitBytes} bytes.`);
@@ -155,6 +168,13 @@ export const tooManyGuesses = (retryAfterS: number): Answer =>
       "the delay in the Retry-After header.",
     { "Retry-After": String(retryAfterS), Connection: "close" },
   );
+
+export const alreadySendingBatch = refused(
+  429,
+  "already-sending-batch",
+  "You are sending another batch at the moment. Retry after the delay in the Retry-After header.",
+  { "Retry-After": "10" },
+);
 
 /** For a valid secret whose partner an operator has put on hold. Its sender keeps the event. */
 export const partnerHeld = refusedForNow(503, "partner-held", 60, "Your events are on hold at the moment.");
