@@ -92,6 +92,7 @@ static class Adapter
         var members = value as Dictionary<string, object>;
         if (members == null) return value;
         var invariant = CultureInfo.InvariantCulture;
+        if (members.ContainsKey("$object")) return new Dictionary<string, object>();
         if (members.ContainsKey("$day")) return DateTime.ParseExact((string)members["$day"], "yyyy-MM-dd", invariant);
         if (members.ContainsKey("$time")) return DateTimeOffset.Parse((string)members["$time"], invariant);
         if (members.ContainsKey("$integer")) return BigInteger.Parse((string)members["$integer"], invariant);

@@ -107,6 +107,7 @@ class Adapter {
     for (var member : map(value).entrySet()) {
       Object text = member.getValue();
       switch (member.getKey()) {
+        case "$object": return Map.of();
         case "$day": return LocalDate.parse((String) text);
         case "$time": return OffsetDateTime.parse((String) text);
         case "$integer": return new BigInteger((String) text);

@@ -5,6 +5,7 @@ import { BookingEventsError, createBookingEventsClient, digestOf } from "./booki
 function native(value) {
   if (Array.isArray(value)) return value.map(native);
   if (typeof value !== "object" || value === null) return value;
+  if ("$object" in value) return {};
   if ("$day" in value) return value.$day;
   if ("$time" in value) return value.$time;
   if ("$integer" in value) return Number(value.$integer);

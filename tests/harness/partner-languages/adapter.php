@@ -6,10 +6,11 @@ require 'BookingEvents.php';
 
 function native(mixed $value): mixed
 {
-    if ($value instanceof stdClass) {
-        $members = get_object_vars($value);
-        foreach ($members as $name => $member) {
-            switch ($name) {
+    if (is_array($value)) {
+        foreach ($value as $name => $member) {
+            switch ((string) $name) {
+                case '$object':
+                    return new stdClass();
                 case '$day':
                 case '$time':
                     return new DateTimeImmutable($member);
@@ -18,11 +19,10 @@ function native(mixed $value): mixed
                 case '$float':
                     return (float) $member;
             }
-            $members[$name] = native($member);
+            $value[$name] = native($member);
         }
-        return $members === [] ? $value : $members;
     }
-    return is_array($value) ? array_map(native(...), $value) : $value;
+    return $value;
 }
 
 function collect(Generator $generator): array
@@ -38,18 +38,18 @@ function perform(BookingEvents $client, object $call): mixed
 {
     $payload = native($call->payload);
     return match ($call->method) {
-        'digest' => BookingEvents::digest((array) $payload),
+        'digest' => BookingEvents::digest($payload),
         'receipt' => $client->receipt($payload),
         'booking' => $client->booking($payload, 'consumer'),
         'activity' => $client->activity(),
         'reconcile' => collect($client->reconcile((fn () => yield from $payload)(), allowEmpty: $call->allowEmpty)),
         'batch' => collect($client->batch((fn () => yield from $payload)())),
-        default => $client->{$call->method}((array) $payload, idempotencyKey: $call->key, dryRun: $call->dryRun),
+        default => $client->{$call->method}($payload, idempotencyKey: $call->key, dryRun: $call->dryRun),
     };
 }
 
 while (($line = fgets(STDIN)) !== false) {
-    $call = json_decode($line);
+    $call = (object) json_decode($line, true);
     $shown = [];
     try {
         $client = new BookingEvents($call->baseUrl, $call->secret, lookupUrl: $call->lookupUrl, maxAttempts: $call->maxAttempts,

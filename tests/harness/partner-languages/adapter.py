@@ -8,6 +8,8 @@ def native(value):
         return [native(item) for item in value]
     if not isinstance(value, dict):
         return value
+    if "$object" in value:
+        return {}
     if "$day" in value:
         return datetime.date.fromisoformat(value["$day"])
     if "$time" in value:
