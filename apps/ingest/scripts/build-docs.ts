@@ -19,13 +19,15 @@ export interface Sources {
 export function buildDocs(sources: Sources = readSources()): Record<string, string> {
   const guide = renderGuide(sources);
   const reference = renderReference(sources, guide);
+  const found = [...guide.found, ...reference.found];
   const { version } = sources.openApi.info;
   const chapters = { guide: guide.contents, reference: reference.contents };
   return {
     "index.html": renderPage({ page: "guide", title: "Guide", version, chapters, body: guide.body }),
     "reference.html": renderPage({ page: "reference", title: "Reference", version, chapters, body: reference.body }),
     "try-it.html": renderPage({ page: "try-it", title: "Try it", version, chapters, body: renderTryIt() }),
-    "search.json": `${JSON.stringify([...guide.found, ...reference.found])}\n`,
+    // One in each line, so that Git can merge changes of several.
+    "search.json": `[\n${found.map((each) => JSON.stringify(each)).join(",\n")}\n]\n`,
   };
 }
 

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { extname } from "node:path";
 import { type Html, html } from "./html.ts";
 
 export interface Client {
@@ -10,29 +9,37 @@ export interface Client {
   sha256: string;
 }
 
-const languages: Record<string, string> = {
-  ".ts": "TypeScript",
-  ".js": "JavaScript",
-  ".py": "Python",
-  ".php": "PHP",
-  ".java": "Java",
-  ".cs": "C#",
-};
+const languages: [extension: string, language: string][] = [
+  [".js", "JavaScript, TypeScript"],
+  [".d.ts", "its types"],
+  [".py", "Python"],
+  [".php", "PHP"],
+  [".java", "Java"],
+  [".cs", "C#"],
+];
 
 /** Reads the clients that partners copy into their programs. */
 export function readClients(folder: URL): Client[] {
-  const names = readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isFile() && languages[extname(entry.name)] !== undefined)
-    .map(({ name }) => name);
-  const clients = names.map((file) => describeClient(file, readFileSync(new URL(file, folder), "utf8")));
-  const order = Object.values(languages);
-  return clients.sort((one, other) => order.indexOf(one.language) - order.indexOf(other.language));
+  const names = readdirSync(folder);
+  const read = (name: string) => readFileSync(new URL(name, folder), "utf8");
+  return languages.flatMap(([extension, language]) =>
+    names
+      .filter((file) => file.endsWith(extension))
+      .map((file) => ({
+        file,
+        language,
+        // Types have that of their client.
+        version: findVersion(file, read(file.replace(/\.d\.ts$/, ".js"))),
+        sha256: createHash("sha256").update(read(file)).digest("hex"),
+      })),
+  );
 }
 
-function describeClient(file: string, text: string): Client {
-  const [, version = ""] = /\bversion\b[^\n\d]*?["'](\d+\.\d+\.\d+)["']/i.exec(text) ?? [];
-  const language = file.endsWith(".d.ts") ? "Types for it" : (languages[extname(file)] ?? "");
-  return { file, language, version, sha256: createHash("sha256").update(text).digest("hex") };
+/** @throws if a client does not say it: partners would not know which one they have */
+function findVersion(file: string, text: string): string {
+  const [, version] = /\bversion\b[^\n\d]*?["'](\d+\.\d+\.\d+)["']/i.exec(text) ?? [];
+  if (version === undefined) throw new Error(`The client ${file} does not say its version.`);
+  return version;
 }
 
 export function renderClients(clients: Client[], root: string): Html {

@@ -16,7 +16,7 @@ export type Language = keyof typeof languages;
 
 /** A block of code with its colours, and a title above it. */
 export function renderCode(title: string, text: string, language?: Language): Html {
-  return renderFigure("code", title, text, language);
+  return renderFigure(language === "bash" ? "code shell" : "code", title, text, language);
 }
 
 /** Long lines wrap. A single object of JSON has its members below each other. */

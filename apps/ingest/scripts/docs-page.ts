@@ -41,7 +41,7 @@ export function renderPage({ page, title, version, chapters, body }: DocsPage): 
 <a class="skip" href="#content">Skip to the content</a>
 <header class="top">
 <button class="button menu-button" type="button" popovertarget="contents">Contents</button>
-<a class="brand" href="${root}docs"><img src="${root}docs/icon.svg" alt="" width="28" height="28"><span>Booking events</span></a>
+<a class="brand" href="${root}docs" aria-label="Booking events"><img src="${root}docs/icon.svg" alt="" width="28" height="28"><span>Booking events</span></a>
 <nav aria-label="Pages">${pages.map((each) => html`<a href="${root}${each.path}"${markCurrent(each.page === page)}>${each.title}</a>`)}</nav>
 <button class="button search-button" type="button" id="search-button" hidden><span>Search</span><kbd>/</kbd></button>
 </header>

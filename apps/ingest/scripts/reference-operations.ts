@@ -1,6 +1,6 @@
 import type { Sources } from "./build-docs.ts";
 import { renderHeading, renderRow } from "./chapter.ts";
-import { renderAnswer, renderCode, renderTabs } from "./code.ts";
+import { renderAnswer, renderTabs } from "./code.ts";
 import { type Html, html } from "./html.ts";
 import { type Example, listCodes, type OpenApi, type Operation, type Response } from "./openapi.ts";
 import { renderCodes } from "./reference-codes.ts";
@@ -93,7 +93,7 @@ function renderExamples(title: string, content: Record<string, { examples?: Reco
 }
 
 function renderExample({ title, type, text }: { title: string; type: string; text: string }): Html {
-  if (type === "application/x-www-form-urlencoded") return renderCode(`${title} (form)`, text);
+  if (type === "application/x-www-form-urlencoded") return renderAnswer(`${title} (form)`, text);
   return renderAnswer(title, text);
 }
 
