@@ -86,7 +86,7 @@ export {
   listEvents,
   searchEvents,
 } from "./look/list-events.ts";
-export { type PartnerActivity, readPartnerActivity } from "./look/partner-activity.ts";
+export { type Notice, type PartnerActivity, readPartnerActivity } from "./look/partner-activity.ts";
 export {
   type Comparison,
   compareBookings,
