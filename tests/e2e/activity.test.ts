@@ -1,3 +1,4 @@
+import { checkReceiver } from "@booking-events/conformance";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
@@ -153,4 +154,18 @@ test("a thousand questions at once share what is found, and receipts are answere
   const answers = await Promise.all(flood);
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   expect(new Set(answers.map(({ body }) => body.at)).size).toBeLessThan(10);
+});
+
+test("the program by which partners check a receiver finds nothing wrong with the questions", async () => {
+  const [ingest, , lookup] = await Promise.all([
+    shared.start("ingest"),
+    shared.start("worker"),
+    shared.start("lookup"),
+  ]);
+  const [url, lookupUrl] = [new URL(ingest.url), new URL(lookup.url)];
+  const report = await checkReceiver({ url, lookupUrl, secret, only: ["lookup/"] });
+  expect(report.checks.filter(({ outcome }) => outcome !== "passed")).toEqual([]);
+  expect(report.passed).toBeGreaterThan(10);
+  const silent = await checkReceiver({ url, secret, only: ["lookup/"], dryRunOnly: true });
+  expect(silent).toMatchObject({ skipped: report.passed - 2, failed: 0, lookupProblem: expect.any(String) });
 });

@@ -1,9 +1,11 @@
 import {
   type AdmissionOptions,
   admitPartner,
+  answerWithPage,
   createPartnerFacingApp,
   expectsContinue,
   type ObserveRequest,
+  type Pages,
   Refusal,
   type RequestState,
   requireNdjson,
@@ -31,6 +33,7 @@ export interface AppOptions extends AdmissionOptions {
   data: PartnerData;
   activity: Pick<ActivityReader, "read">;
   lists: ListsUnderWay;
+  pages: Pages;
   /** Whether a partner may ask what was read of its booking's fields. */
   returnsReadings: boolean;
   /** Whether no question may be answered, since lookup does not know enough, or has the wrong database. */
@@ -54,7 +57,9 @@ export function createApp(options: AppOptions): Koa<RequestState> {
   router.get("activity", "/booking-event/activity{/{:secret}{/}}", answerActivity(options));
   return createPartnerFacingApp({
     router,
-    unmatched: (question) => {
+    unmatched: (question, ctx) => {
+      const page = answerWithPage(options.pages, ctx.path, ctx.req);
+      if (page !== undefined) return page;
       if (question === undefined) return lookupAnswers.noSuchPath;
       return question === "reconcile" ? answers.wrongMethod("POST") : answers.wrongMethod("GET", "HEAD");
     },

@@ -1,10 +1,10 @@
 import {
   boundConnections,
   Connections,
+  countPageReads,
   createGuessThrottle,
   createLastUseRecorder,
   mayHaveBody,
-  type ObservedRequest,
   PartnerFacingServer,
   PartnerLimiter,
   RequestObserver,
@@ -42,6 +42,7 @@ import {
 import type { Pool } from "pg";
 import { ActivityReader } from "./activity/read-activity.ts";
 import { createApp, kindOfPath } from "./app.ts";
+import { loadActivityPage } from "./pages/load-activity-page.ts";
 import { openPartnerData } from "./partner-data.ts";
 import { ListsUnderWay } from "./reconcile/lists-under-way.ts";
 import { DatabaseWatch } from "./watch-database.ts";
@@ -111,7 +112,8 @@ function createContext(environment: NodeJS.ProcessEnv) {
   const observer = new RequestObserver("lookup", logger, metrics);
   // Runs before the logger's own listener, which writes the last lines.
   process.prependListener("exit", () => observer.flush());
-  return { settings, logger, metrics, observe: (request: ObservedRequest) => observer.observe(request) };
+  const observe = countPageReads("lookup", (request) => observer.observe(request), metrics);
+  return { settings, logger, metrics, observe };
 }
 
 /** Starts everything that keeps a connection, a timer or a watch. */
@@ -246,6 +248,7 @@ function createLookupServer(
       look: tokenBuckets.look,
     }),
     lists: new ListsUnderWay(),
+    pages: loadActivityPage(settings.DOCS_ORIGIN),
     returnsReadings: settings.LOOKUP_VALUES,
     // Until Redis has been read, a revoked secret may look valid.
     isUnavailable: () => databaseWatch.problem !== null || !partners.areRevocationsKnown(),

@@ -51,8 +51,9 @@ export async function runProgram(args: string[], { stdout, stderr, signal }: Sur
   }
 }
 
-interface ReceiverFlags extends Omit<CheckReceiverOptions, "url"> {
+interface ReceiverFlags extends Omit<CheckReceiverOptions, "url" | "lookupUrl"> {
   url: string;
+  lookupUrl?: string;
   json: boolean;
 }
 
@@ -61,6 +62,7 @@ function addReceiverCommand(program: Command, stdout: Output, done: (hasPassed: 
     .command("receiver")
     .description("Send requests to a receiver, and check its answers against every rule of the contract.")
     .requiredOption("--url <url>", "what comes before /booking-event, such as https://bookings.example.com")
+    .option("--lookup-url <url>", "the same for questions, if they are answered elsewhere")
     .addOption(
       new Option("--secret <secret>", "the secret of a partner for tests")
         .env("BOOKING_EVENTS_SECRET")
@@ -75,10 +77,11 @@ function addReceiverCommand(program: Command, stdout: Output, done: (hasPassed: 
     .option("--only <name>", "run the checks whose names start with this; may be repeated", collect)
     .option("--json", "print the report as JSON")
     .addHelpText("after", `\nGroups of checks: ${groupNames().join(", ")}.`)
-    .action(async ({ url, secret, json, ...options }: ReceiverFlags, command: Command) => {
+    .action(async ({ url, lookupUrl, secret, json, ...options }: ReceiverFlags, command: Command) => {
       const report = await checkReceiver({
         ...options,
-        url: parseUrl(url, command),
+        url: parseUrl("--url", url, command),
+        lookupUrl: lookupUrl === undefined ? undefined : parseUrl("--lookup-url", lookupUrl, command),
         secret: parseSecret(secret, command),
       });
       stdout.write(json ? `${JSON.stringify(report, null, 2)}\n` : formatReceiverReport(report));
@@ -144,10 +147,10 @@ function collect(value: string, previous: string[] = []): string[] {
  * Not by Commander's parsers of arguments, whose messages would repeat the secret, which a URL may contain too.
  */
 
-function parseUrl(text: string, command: Command): URL {
+function parseUrl(flag: string, text: string, command: Command): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol) && !url.pathname.includes("/booking-event")) return url;
-  return command.error("error: --url must be an http or https URL that ends before /booking-event.");
+  return command.error(`error: ${flag} must be an http or https URL that ends before /booking-event.`);
 }
 
 function parseSecret(text: string, command: Command): string {

@@ -1,6 +1,7 @@
 import type { Partner } from "@booking-events/partners";
-import type { QueueReader, Records, TokenBuckets } from "@booking-events/queue";
+import type { QueueReader, Records, TokenBuckets, UsedLimits, WaitingEvents } from "@booking-events/queue";
 import { withDeadline } from "@booking-events/runtime";
+import type { PartnerActivity } from "@booking-events/store";
 import type { PartnerData } from "../partner-data.ts";
 import { createSlots } from "../reconcile/slots.ts";
 import type { ActivityWindow } from "./activity-window.ts";
@@ -14,7 +15,11 @@ export interface ActivitySources {
 }
 
 /** What is known of a partner's events, from one look. */
-export type KnownActivity = Awaited<ReturnType<typeof look>>;
+export interface KnownActivity extends PartnerActivity, Awaited<ReturnType<Records["readOfPartner"]>> {
+  at: Date;
+  waiting: WaitingEvents;
+  limits: UsedLimits;
+}
 
 const limits = {
   /** What was found is answered for this long, to whoever asks. */
@@ -76,7 +81,7 @@ async function look(
   partner: Partner,
   window: ActivityWindow,
   readWaiting: QueueReader["findWaiting"],
-) {
+): Promise<KnownActivity> {
   const at = new Date();
   const secretIds = partner.secrets.map(({ id }) => id);
   const [activity, records, waiting, limits] = await Promise.all([

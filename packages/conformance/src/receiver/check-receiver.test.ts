@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import { CannotCheck, checkReceiver, type ReceiverReport } from "./check-receiver.ts";
+import { formatReceiverReport } from "./format-report.ts";
 import type { CheckReceiverOptions } from "./receiver.ts";
 
 const secret = "conformance-canary-5f2c81";
@@ -35,7 +36,8 @@ function constantReceiver(status: number, body: object, headers = ""): Server {
 }
 
 async function check(server: Server, options: Partial<CheckReceiverOptions> = {}): Promise<ReceiverReport> {
-  return checkReceiver({ url: await listen(server), secret, ...options });
+  const url = await listen(server);
+  return checkReceiver({ url, lookupUrl: url, secret, ...options });
 }
 
 function namesOf({ checks }: ReceiverReport, outcome: "passed" | "failed" | "skipped"): string[] {
@@ -145,6 +147,16 @@ test("an answer with the secret fails the run, and the report does not contain t
   expect(namesOf(report, "failed")).toContain("answers/no-secret");
   expect(JSON.stringify(report)).toContain("No partner has [secret].");
   expect(JSON.stringify(report)).not.toContain(secret);
+});
+
+test("questions are not checked if nothing answers them beside the events, and the report says so", async () => {
+  const only = ["lookup/", "operations/create-json"];
+  const report = await check(constantReceiver(200, { success: true, eventId }), { only, lookupUrl: undefined });
+
+  expect(namesOf(report, "passed")).toContain("operations/create-json");
+  expect(namesOf(report, "skipped")).toContain("lookup/life");
+  expect(formatReceiverReport(report)).toMatch(/\nQuestions .* were not checked: .* --lookup-url\.\nRun /);
+  expect((await check(constantReceiver(200, {}), { only })).lookupProblem).toBeNull();
 });
 
 test("bookings that cannot be deleted are named", async () => {

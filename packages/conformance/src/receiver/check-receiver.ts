@@ -7,6 +7,7 @@ import { fieldChecks } from "./checks/fields.ts";
 import { formChecks } from "./checks/forms.ts";
 import { jsonChecks } from "./checks/json.ts";
 import { keyChecks } from "./checks/keys.ts";
+import { lookupChecks, unknownEvent } from "./checks/lookup.ts";
 import { operationChecks } from "./checks/operations.ts";
 import { orderChecks } from "./checks/order.ts";
 import { secretChecks } from "./checks/secrets.ts";
@@ -17,7 +18,7 @@ import { hideSecret } from "./hide-secret.ts";
 import { bookingJson } from "./payloads.ts";
 import { type CheckReceiverOptions, createReceiver, type Profile, type Receiver } from "./receiver.ts";
 
-export interface CheckResult extends Omit<Check, "needsEvents" | "run"> {
+export interface CheckResult extends Omit<Check, "needsEvents" | "needsLookup" | "run"> {
   outcome: "passed" | "failed" | "skipped";
   /** What was seen instead of what is demanded. Never contains the secret. */
   seen: readonly string[];
@@ -30,6 +31,8 @@ export interface ReceiverReport {
   passed: number;
   failed: number;
   skipped: number;
+  /** Why questions were not checked. Null: they were, or no such check was wanted. */
+  lookupProblem: string | null;
   checks: readonly CheckResult[];
 }
 
@@ -51,6 +54,7 @@ export const receiverChecks: readonly Check[] = [
   ...exampleChecks,
   ...batchChecks,
   ...orderChecks,
+  ...lookupChecks,
 ];
 
 /** Some checks wait for a time limit of the receiver. The others go on meanwhile. */
@@ -65,13 +69,16 @@ const concurrentChecks = 4;
 export async function checkReceiver(options: CheckReceiverOptions): Promise<ReceiverReport> {
   const { profile = "full", dryRunOnly = false, only = [""] } = options;
   const runId = randomBytes(4).toString("hex");
-  const receiver = createReceiver({ ...options, profile, dryRunOnly, runId });
+  const lookupUrl = options.lookupUrl ?? options.url;
+  const receiver = createReceiver({ ...options, lookupUrl, profile, dryRunOnly, runId });
   const checks = receiverChecks.filter(({ name, source }) => {
     return only.some((start) => name.startsWith(start)) && (profile === "full" || source === "spec");
   });
   if (checks.length === 0) throw new CannotCheck("No check has such a name.");
   await requireAnswer(receiver);
-  const results = await runAll(checks, receiver);
+  const asksQuestions = checks.some(({ needsLookup }) => needsLookup);
+  const isLookupKnown = options.lookupUrl !== undefined || !asksQuestions || (await answersQuestions(receiver));
+  const results = await runAll(checks, receiver, isLookupKnown);
   if (!dryRunOnly) results.push(await deleteStored(receiver));
   results.push(findSecret(receiver));
   const count = (outcome: CheckResult["outcome"]) => results.filter((each) => each.outcome === outcome).length;
@@ -82,6 +89,7 @@ export async function checkReceiver(options: CheckReceiverOptions): Promise<Rece
     passed: count("passed"),
     failed: count("failed"),
     skipped: count("skipped"),
+    lookupProblem: isLookupKnown ? null : noLookup,
     checks: results,
   };
 }
@@ -101,18 +109,33 @@ async function requireAnswer(receiver: Receiver): Promise<void> {
   );
 }
 
-async function runAll(checks: readonly Check[], receiver: Receiver): Promise<CheckResult[]> {
+const noLookup =
+  "Questions (receipts, bookings, lists, activity) were not checked: nothing answers them at the address of the events. " +
+  "Give their address with --lookup-url.";
+
+/** Asks for an event that nobody has sent. */
+async function answersQuestions(receiver: Receiver): Promise<boolean> {
+  try {
+    return bodyOf(await receiver.send(unknownEvent))["code"] === "no-such-event";
+  } catch (error) {
+    if (error instanceof NoAnswer) return false;
+    throw error;
+  }
+}
+
+async function runAll(checks: readonly Check[], receiver: Receiver, isLookupKnown = true): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
   const waiting = checks.entries();
   async function runNext(): Promise<void> {
-    for (const [index, check] of waiting) results[index] = await runCheck(check, receiver);
+    for (const [index, check] of waiting) results[index] = await runCheck(check, receiver, isLookupKnown);
   }
   await Promise.all(Array.from({ length: concurrentChecks }, runNext));
   return results;
 }
 
-async function runCheck(check: Check, receiver: Receiver): Promise<CheckResult> {
-  if (check.needsEvents && receiver.dryRunOnly) return { ...toResult(check, []), outcome: "skipped" };
+async function runCheck(check: Check, receiver: Receiver, isLookupKnown: boolean): Promise<CheckResult> {
+  const isSkipped = (check.needsEvents && receiver.dryRunOnly) || (check.needsLookup && !isLookupKnown);
+  if (isSkipped) return { ...toResult(check, []), outcome: "skipped" };
   return toResult(check, await findFaults(check, receiver));
 }
 

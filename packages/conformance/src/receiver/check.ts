@@ -13,6 +13,8 @@ export interface Check {
   source: "spec" | "ours";
   /** True if dry runs cannot show it. */
   needsEvents?: true;
+  /** True if it asks questions, which a receiver may answer elsewhere, or not at all. */
+  needsLookup?: true;
   /** Returns what was seen instead; an empty list if the receiver does what is demanded. */
   run(receiver: Receiver): Promise<string[]>;
 }

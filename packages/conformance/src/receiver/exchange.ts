@@ -14,7 +14,7 @@ export interface Answer {
 
 /** Longer than a receiver may wait for a slow body before it answers 408. */
 const answerTimeoutMs = 20_000;
-/** Far more than any answer of the contract. */
+/** Far more than any answer to an event. */
 const maxAnswerBytes = 1_048_576;
 
 /** Why no answer arrived. The message contains nothing that was sent. */
@@ -30,7 +30,7 @@ export class NoAnswer extends Error {
  *
  * @throws NoAnswer
  */
-export async function exchange(url: URL, bytes: Buffer): Promise<Answer> {
+export async function exchange(url: URL, bytes: Buffer, maxBytes = maxAnswerBytes): Promise<Answer> {
   const socket = connectTo(url);
   socket.write(bytes);
   socket.write = () => true;
@@ -41,7 +41,7 @@ export async function exchange(url: URL, bytes: Buffer): Promise<Answer> {
   reader.end();
   try {
     const [response] = (await once(reader, "response")) as [IncomingMessage];
-    return await readAnswer(response);
+    return await readAnswer(response, maxBytes);
   } catch (error) {
     throw error instanceof NoAnswer ? error : new NoAnswer(describeFault(error as NodeJS.ErrnoException, signal));
   } finally {
@@ -49,14 +49,14 @@ export async function exchange(url: URL, bytes: Buffer): Promise<Answer> {
   }
 }
 
-async function readAnswer(response: IncomingMessage): Promise<Answer> {
+async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<Answer> {
   const { httpVersion, statusCode: status = 0, statusMessage, rawHeaders, headersDistinct } = response;
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > maxAnswerBytes) throw new NoAnswer("the answer does not end");
+    if (bytes > maxBytes) throw new NoAnswer("the answer does not end");
   }
   const headers = Object.entries(headersDistinct).map(([name, values = []]) => [name, values.join(", ")]);
   return {

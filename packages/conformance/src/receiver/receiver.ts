@@ -9,6 +9,8 @@ export type Profile = "spec" | "full";
 export interface CheckReceiverOptions {
   /** What comes before `/booking-event`, such as `https://bookings.example.com`. */
   url: URL;
+  /** Where questions are answered. Default: at the same address, if anything answers there. */
+  lookupUrl?: URL | undefined;
   secret: string;
   /** Default: full. */
   profile?: Profile;
@@ -18,7 +20,8 @@ export interface CheckReceiverOptions {
   only?: readonly string[];
 }
 
-export interface ReceiverOptions extends Required<Omit<CheckReceiverOptions, "only">> {
+export interface ReceiverOptions extends Required<Omit<CheckReceiverOptions, "only" | "lookupUrl">> {
+  lookupUrl: URL;
   /** Part of every reference. */
   runId: string;
 }
@@ -28,6 +31,8 @@ export type Receiver = ReturnType<typeof createReceiver>;
 /** How often, and after how long at most, a request is sent again because of 429 or 503. */
 const maxRetries = 5;
 const longestWaitMs = 10_000;
+/** The answer to a list names what the list lacks: all other bookings of a partner for tests. */
+const maxBytesOfList = 16 * 1_048_576;
 
 export function createReceiver(options: ReceiverOptions) {
   const stored = new Map<string, Record<string, string>>();
@@ -51,12 +56,15 @@ export function createReceiver(options: ReceiverOptions) {
      */
     async send(request: Request): Promise<Answer> {
       const dryRun = options.dryRunOnly || request.dryRun === true;
-      const bytes = toBytes({ ...request, dryRun }, options);
+      const isQuestion = request.to === "questions";
+      const url = isQuestion ? options.lookupUrl : options.url;
+      const bytes = toBytes({ ...request, dryRun: dryRun && !isQuestion }, { ...options, url });
       for (let retries = 0; ; retries += 1) {
-        const answer = await exchange(options.url, bytes);
+        const answer = await exchange(url, bytes, isQuestion ? maxBytesOfList : undefined);
         if (containsSecret(answer, options.secret)) answersWithSecret += 1;
         const booking = findBooking(request);
-        if (answer.status === 200 && !dryRun && booking !== undefined) stored.set(JSON.stringify(booking), booking);
+        if (answer.status === 200 && !dryRun && !isQuestion && booking !== undefined)
+          stored.set(JSON.stringify(booking), booking);
         const waitMs = Number(answer.headers["retry-after"]) * 1_000;
         const isBusy = answer.status === 429 || answer.status === 503;
         if (!isBusy || !(waitMs <= longestWaitMs) || retries >= maxRetries) return answer;

@@ -1,5 +1,7 @@
 /** A request before it is turned into bytes. What is left out is that of an ordinary event. */
 export interface Request {
+  /** Default: the address for events. */
+  to?: "events" | "questions";
   method?: string;
   operation?: "create" | "update" | "delete";
   /** Replaces the operation and the secret. It may contain {@link secretPlaceholder}. */
