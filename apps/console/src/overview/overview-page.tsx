@@ -53,7 +53,10 @@ export function OverviewPart({ overview, runbookUrl }: { overview: Overview; run
         </Section>
       )}
       {traffic !== null && (
-        <Section title="Partners" hint="The last quarter of an hour, and the same one a week before.">
+        <Section
+          title="Partners"
+          hint="The last quarter of an hour, and the same one a week before, estimated by the first 100 events of each."
+        >
           <Table
             caption="What partners send"
             isCaptionHidden

@@ -263,6 +263,10 @@ test("an enabled partner is silent if it pauses for longer than in the week befo
     records.writeLastUses([{ partner: "busy-and-silent", secretId: "s1", usedAt: now }]).then(() => true),
   );
   expect((await readJson()).needsAttention).toEqual([]);
+
+  await runOps(["partners", "add", "rare"], { environment: withoutIt });
+  await records.writeLastUses([{ partner: "rare", secretId: "s1", usedAt: now }]);
+  expect(await readJson(withoutIt)).toMatchObject({ lastHeardOf: { rare: now.toISOString() } });
 });
 
 test("a worker that was told to stop is not listed any more", async () => {

@@ -50,7 +50,7 @@ export async function readStatus(context: Context, options: { measuresPace?: boo
     queue,
     sentinelProblems,
     database,
-    lastHeardOf: findLastHeardOf(queue, database),
+    lastHeardOf: findLastHeardOf(queue, database, partners ?? []),
     enabledPartners: partners && new Set(partners.filter(({ enabled }) => enabled).map(({ id }) => id)),
     heldPartners: (partners ?? []).filter(({ held }) => held).map(({ id }) => id),
     quotas,
@@ -91,14 +91,23 @@ async function read<Value>(reading: Promise<Value>, describe: (error: unknown) =
   }
 }
 
-function findLastHeardOf(queue: Reading<QueueStatus>, database: Reading<DatabaseStatus>): Status["lastHeardOf"] {
+/** Of a partner that sends little, the sample of the log may have nothing, but the use of its secrets is recorded. */
+function findLastHeardOf(
+  queue: Reading<QueueStatus>,
+  database: Reading<DatabaseStatus>,
+  partners: Partner[],
+): Status["lastHeardOf"] {
   const rhythms = "value" in database ? (database.value.data?.rhythms ?? []) : [];
   const lastUses = "value" in queue ? queue.value.lastUses : null;
-  return new Map(
-    rhythms.map(({ partner, lastSeenAt }) => {
-      if (lastUses === null) return [partner, null];
-      const usedAt = lastUses.ofPartner(partner);
-      return [partner, usedAt !== null && usedAt > lastSeenAt ? usedAt : lastSeenAt];
-    }),
-  );
+  const heardOf = new Map<string, Date | null>();
+  for (const { id } of partners) {
+    const usedAt = lastUses?.ofPartner(id) ?? null;
+    if (usedAt !== null) heardOf.set(id, usedAt);
+  }
+  for (const { partner, lastSeenAt } of rhythms) {
+    const usedAt = lastUses?.ofPartner(partner) ?? null;
+    if (lastUses === null) heardOf.set(partner, null);
+    else heardOf.set(partner, usedAt !== null && usedAt > lastSeenAt ? usedAt : lastSeenAt);
+  }
+  return heardOf;
 }
