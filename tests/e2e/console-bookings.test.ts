@@ -44,6 +44,12 @@ test("each point of its history shows the state, and what differs from before an
   expect(await at("2026-11-20T00:00:00Z")).toContain("The log has nothing of the booking from until then.");
   expect(arrivalAt(await at(third))).toBe("2027-06-16 2027-06-15 the same");
   expect((await ada.get(`${path}?at=soon`)).status).toBe(400);
+
+  await own.apply(tripEvent(4, {}, { kind: "delete" }));
+  const deleted = (await ada.get(path)).html;
+  expect(textOf(deleted)).toContain("as it is now. Restore to before the deletion…");
+  expect(deleted).toContain(`at=${encodeURIComponent("2026-11-20T00:00:03.000Z")}`);
+  expect(await at(third)).toContain("its fields as they are now. Restore to this point…");
 });
 
 test("values are shown once, to who has the role, with a reason that is recorded without them", async () => {

@@ -87,6 +87,7 @@ function State({ view, proof, request }: Omit<BookingPageProps, "isRevealed">): 
   if (point === null) return <Empty>The log has nothing of the booking from until then.</Empty>;
   const { fields } = point;
   const isNow = fields.every(({ differsNow }) => !differsNow) && point.state === proof.story.booking?.state;
+  const wanted = isNow ? findBeforeDeletion(proof) : point;
   const shown = fields.toSorted((one, other) => rank(one) - rank(other)).slice(0, maxFields);
   return (
     <>
@@ -94,11 +95,11 @@ function State({ view, proof, request }: Omit<BookingPageProps, "isRevealed">): 
         <p>
           <Badge tone={point.state === "active" ? "good" : "quiet"}>{point.state}</Badge> after{" "}
           <a href={`/events/${point.eventId}`}>the event</a> of <Time at={point.receivedAt} now={view.now} />:{" "}
-          {describeDifference(fields)}
+          {describeDifference(fields, isNow)}
         </p>
-        {view.roles.includes("operator") && !isNow && (
-          <a class="button" href={restorePath(request, point)}>
-            Restore to this point…
+        {view.roles.includes("operator") && wanted !== undefined && (
+          <a class="button" href={restorePath(request, wanted)}>
+            {isNow ? "Restore to before the deletion…" : "Restore to this point…"}
           </a>
         )}
       </div>
@@ -117,14 +118,24 @@ function State({ view, proof, request }: Omit<BookingPageProps, "isRevealed">): 
   );
 }
 
+/** @returns the place at which a deleted booking was active last, if an event of the page is there */
+function findBeforeDeletion({ story }: BookingPageProps["proof"]): { sequence: number } | undefined {
+  if (story.booking?.state !== "deleted") return undefined;
+  const last = story.events.findLast(({ applied }) => activeOutcomes.has(applied?.outcome ?? ""));
+  return last?.applied ?? undefined;
+}
+
+const activeOutcomes = new Set<string>(["created", "updated", "recreated"]);
+
 function rank({ hasChanged, differsNow }: FieldAtPoint): number {
   return hasChanged ? 0 : differsNow ? 1 : 2;
 }
 
-function describeDifference(fields: readonly FieldAtPoint[]): string {
+/** The state may have changed and no field, as by a delete. */
+function describeDifference(fields: readonly FieldAtPoint[], isNow: boolean): string {
   const changed = fields.filter(({ hasChanged }) => hasChanged).length;
   const later = fields.filter(({ differsNow }) => differsNow).length;
-  const others = later === 0 ? "as it is now" : `${later} other than now`;
+  const others = isNow ? "as it is now" : later === 0 ? "its fields as they are now" : `${later} other than now`;
   return `${fields.filter(({ isThere }) => isThere).length} fields, ${changed} changed by it, ${others}.`;
 }
 

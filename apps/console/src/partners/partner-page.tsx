@@ -102,6 +102,8 @@ function toFacts(partner: ListedPartner) {
     ["Quota today", `${used}${describeQuota(bytesPerDay)}`],
     ["Phones without a country are of", country ?? null],
     ["Events", <a href={paths.events({ partner: partner.id })}>What it has sent</a>],
+    ["Bookings", <a href={`/restore?${new URLSearchParams({ partner: partner.id })}`}>Restore…</a>],
+    ["As CSV", <code>{`ops export bookings --csv --partner ${partner.id} > bookings.csv`}</code>],
   ] as const;
 }
 

@@ -28,7 +28,11 @@ export function readRestoreRequest({ form, query, view: { now } }: PageRequest):
 function readTime(text: string | undefined, now: Date): Date {
   const time = text === undefined ? undefined : parsePast(text, now);
   if (time === undefined)
-    throw new Refusal(400, "No such time", "Give a time such as 2026-11-20T14:00:00Z, 02:00 (in UTC) or 2h (ago).");
+    throw new Refusal(
+      400,
+      "No such time",
+      "Give a time such as 2026-11-20T14:00:00Z, 2026-11-20 14:00:00 or 02:00 (in UTC), or 2h (ago).",
+    );
   if (time <= now) return time;
   throw new Refusal(400, "No such time", "The time is in the future. Bookings are put back to what they were.");
 }
