@@ -218,17 +218,20 @@ test("a booking's story says what each event changed, what it was at a time, and
     price: { before: 1, after: null },
   });
   expect(await show("--diff")).toMatch(/Changed by \S+\n {2}note, price\n/);
+  expect(await show("--diff", "--payload")).toMatch(/^ {2}note +"one" → "two"\n {2}price +1 → null$/m);
 
   const earlier = JSON.parse(await show("--json", "--payload", "--at", timeOf(2)));
   expect(earlier).toMatchObject({ state: "active", payload: priced, deletedAt: null });
   expect(earlier.events).toHaveLength(2);
   expect(JSON.parse(await show("--json", "--at", timeOf(0)))).toMatchObject({ state: null, events: [] });
+  expect(await show("--at", timeOf(0))).toMatch(/: nothing had been received that the log still has\n+$/);
   expect(await show("--at", timeOf(3))).toContain(`Booking A of acme at ${timeOf(3)}: active`);
 
   const erasing = ["guests", "erase", "--reference", "A", "--partner", "acme", "--reason", "r", "--by", "ada", "--yes"];
   expect((await runOps(erasing, { environment: own.environment })).exitCode).toBe(0);
   expect(await show()).toMatch(/^Booking A of acme: erased\n/);
   expect(await show()).toMatch(/^ +Erased +\S+Z by ada$/m);
+  expect(await show()).not.toContain("no create or update");
   expect(JSON.parse(await show("--json"))).toMatchObject({ reference: "A", erased: { by: "ada" } });
   // As the log names it now.
   const { rows } = await own.pool.query("select distinct reference from booking_events");

@@ -103,8 +103,11 @@ Exit codes: 0 success; 1 refused or failed, with the reason on stderr; 2 wrong u
 Examples:
   $ ops status
   $ ops partners add acme --name "Acme Travel"
-  $ ops events list --partner acme
-  $ ops bookings show acme TRIP-1
+  $ ops bookings stuck
+  $ ops bookings show acme TRIP-1 --at 2h
+  $ ops bookings restore acme TRIP-1 --at 2h --dry-run
+  $ ops refusals --partner acme --since 1h
+  $ ops export bookings --csv --partner acme > bookings.csv
   $ ops bookings show acme -- -1
 With Compose, ops is deploy/ops. From the sources, it is npm run ops --; in scripts, npm run -s ops --.`,
     );

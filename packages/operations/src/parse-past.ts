@@ -1,13 +1,19 @@
 const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
- * Parses a past time: an ISO date (00:00 UTC), an ISO date-time with a zone, a duration before now, or the last time at
- * which it was so late, in UTC, such as 02:00.
+ * Parses a past time: an ISO date (00:00 UTC), an ISO date-time with a zone, one as the console shows it, a duration before
+ * now, or the last time at which it was so late, in UTC, such as 02:00.
  */
 export function parsePast(text: string, now: Date): Date | undefined {
   const ms = parseDuration(text);
-  const time = ms === undefined ? (parseTimeOfDay(text, now) ?? parseInstant(text)) : new Date(now.getTime() - ms);
+  const time =
+    ms === undefined ? (parseTimeOfDay(text, now) ?? parseInstant(toIso(text))) : new Date(now.getTime() - ms);
   return time === undefined || !(time.getTime() >= 0) ? undefined : time;
+}
+
+/** The console and PostgreSQL show times with a space, and in UTC. */
+function toIso(text: string): string {
+  return text.replace(/^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?)(?: UTC)?$/, "$1T$2Z");
 }
 
 /** @returns milliseconds, of `90s`, `30m`, `24h`, `7d` or `0` */

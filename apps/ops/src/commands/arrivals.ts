@@ -22,7 +22,7 @@ export function addArrivalsCommand(program: Command, context: Context): void {
         "letter, with an event that has waited for over a minute, or with a phone number or e-mail address that can't " +
         "be read. Shows no values of guests but the day of the arrival.",
     )
-    .option("--within <duration>", "how soon, such as 12h or 7d", parseDurationMs, parseDurationMs(defaultWithin))
+    .option("--within <duration>", `how soon, such as 12h or 7d (default: ${defaultWithin})`, parseDurationMs)
     .option("--partner <id>", "only of this partner", parsePartnerId)
     .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
     .option(
@@ -42,7 +42,7 @@ Examples:
   $ ops arrivals
   $ ops arrivals --within 12h --json | jq '.guests[] | select(.isUnresolved)'`,
     )
-    .action(async ({ within: withinMs, partner, limit, json }) => {
+    .action(async ({ within: withinMs = parseDurationMs(defaultWithin), partner, limit, json }) => {
       const arrivals = await findArrivals(context, { withinMs, partner, limit });
       if (json) return printJson(context.stdout, arrivals);
       const { guests, counts, isCut, queueProblem } = arrivals;

@@ -16,7 +16,8 @@ export function addExportCommands(program: Command, context: Context): void {
     .description(
       "Write all bookings or events to stdout, as they are at one moment. It is recorded in the audit, with the number of " +
         "rows, since the data leaves the service.",
-    );
+    )
+    .addHelpText("after", "\nExample:\n  $ ops export bookings --csv --partner acme > bookings.csv");
   addExportCommand(commands, context, {
     what: "bookings",
     selected: "whose state was decided by an event received",

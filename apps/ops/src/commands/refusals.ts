@@ -20,11 +20,8 @@ export function addRefusalsCommand(program: Command, context: Context): void {
     )
     .option("--partner <id>", "only of this partner", parsePartnerId)
     .option("--strangers", "only of senders without a known secret")
-    .option(
-      "--since <time>",
-      "only since then, such as 2026-11-20T12:00:00Z, 02:00 (in UTC) or 1h (ago)",
-      (text) => parsePast(text, context.now()),
-      new Date(0),
+    .option("--since <time>", "only since then, such as 2026-11-20T12:00:00Z, 02:00 (in UTC) or 1h (ago)", (text) =>
+      parsePast(text, context.now()),
     )
     .option("--until <time>", "only before", (text) => parsePast(text, context.now()))
     .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
@@ -39,7 +36,7 @@ Examples:
   $ ops refusals --partner acme --since 1h
   $ ops refusals --json | jq -r '.[].violations[]' | sort | uniq -c`,
     )
-    .action(async ({ partner, strangers, since, until, limit, json }) => {
+    .action(async ({ partner, strangers, since = new Date(0), until, limit, json }) => {
       if (partner !== undefined && strangers) {
         throw new CommandFailure("Senders without a known secret have no partner. Leave out one option.", {
           exitCode: 2,

@@ -70,7 +70,13 @@ export async function findStory(context: Context, options: StoryOptions): Promis
   const kinds = new Set([found.referenceKind, ...queued.map(kindOf), ...letters.map((letter) => letter.referenceKind)]);
   const [referenceKind = null, another] = [...kinds].filter((kind) => kind !== undefined && kind !== null);
   if (another !== undefined) throw ambiguous(partner, reference);
-  const events = tellStory({ applied: log.events, changes: log.changes, queued, letters: isFirstPage ? letters : [] });
+  const events = tellStory({
+    applied: log.events,
+    changes: log.changes,
+    queued,
+    isPaused: queue?.isPaused ?? false,
+    letters: isFirstPage ? letters : [],
+  });
   if (stored === null && events.length === 0) throw unknownBooking(partner, reference, queue);
   return { partner, reference, referenceKind, stored, booking, erased, events, earlier: log.earlier, queue };
 }

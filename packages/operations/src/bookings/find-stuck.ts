@@ -53,12 +53,12 @@ interface StuckFilter {
  */
 export async function findStuck(context: Context, filter: StuckFilter): Promise<StuckEvents> {
   return withDatabase(context, async (pool) => {
-    await requireSameDatabase(context, pool);
+    const { isPaused } = await requireSameDatabase(context, pool);
     const queue = await findInQueue(context, filter);
     const letters = await findDead(pool, filter);
     const queued = new Map(queue.events.map((event) => [event.eventId, event]));
     const letterOf = new Map(letters.map((letter) => [letter.eventId, letter]));
-    const story = tellStory({ applied: [], changes: new Map(), queued: queue.events, letters });
+    const story = tellStory({ applied: [], changes: new Map(), queued: queue.events, isPaused, letters });
     const events = story
       .slice(0, filter.limit)
       .map((event) => toStuck(event, queued.get(event.id), letterOf.get(event.id)));

@@ -10,9 +10,10 @@ import { findOtherDatabase } from "../services/require-same-database.ts";
 export interface QueueView extends QueueSearch {
   /** Why the queue was not looked at; null: it was. */
   problem: string | null;
+  isPaused: boolean;
 }
 
-const unseen = { events: [], total: 0, looked: 0 };
+const unseen = { events: [], total: 0, looked: 0, isPaused: false };
 
 /** Finds a booking's events in the queue, if Redis can be reached. */
 export async function searchQueue(
@@ -29,10 +30,16 @@ export async function searchQueue(
   const identity = await readDatabase(context, readDatabaseIdentity);
   const settings = readRedisSettings(environment);
   try {
-    if (findOtherDatabase(await readQueueRecord(settings), identity) !== null)
+    const record = await readQueueRecord(settings);
+    if (findOtherDatabase(record, identity) !== null)
       return { ...unseen, problem: "the queue feeds another database; see ops status" };
     const search = await findQueuedEvents({ ...settings, ...wanted });
-    return { ...search, events: search.events.filter(isOfKind(wanted.referenceKind)), problem: null };
+    return {
+      ...search,
+      events: search.events.filter(isOfKind(wanted.referenceKind)),
+      problem: null,
+      isPaused: record.isPaused,
+    };
   } catch (error) {
     const isAnswer = error instanceof Error && error.name === "ReplyError";
     const { code } = describeError(error);

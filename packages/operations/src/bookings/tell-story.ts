@@ -27,15 +27,18 @@ interface Found {
   /** By the ids of applied events. */
   changes: ReadonlyMap<string, ChangedFields>;
   queued: QueuedEvent[];
+  /** Whether an operator has paused the queue. */
+  isPaused: boolean;
   letters: DeadLetter[];
 }
 
 /** Puts the events in the order in which they count. Those without a known place are last. */
-export function tellStory({ applied, changes, queued, letters }: Found): StoryEvent[] {
+export function tellStory({ applied, changes, queued, isPaused, letters }: Found): StoryEvent[] {
   const letterOf = new Map(letters.map((letter) => [letter.eventId, letter]));
   const story = new Map<string, StoryEvent>();
   for (const letter of letters) story.set(letter.eventId, tellDeadLetter(letter));
-  for (const event of queued) story.set(event.eventId, tellQueued(event, letterOf.get(event.eventId)));
+  for (const event of queued)
+    story.set(event.eventId, tellQueued(event, { isPaused, letter: letterOf.get(event.eventId) }));
   for (const event of applied)
     story.set(event.id, { ...tellApplied(event, letterOf.get(event.id)), changed: changes.get(event.id) ?? null });
   return [...story.values()].sort(compareByPlace);
@@ -88,10 +91,13 @@ function explainOutcome({ kind, outcome, duplicateOf }: EventDetails): string {
   }
 }
 
-function tellQueued(event: QueuedEvent, letter: DeadLetter | undefined): StoryEvent {
+function tellQueued(
+  event: QueuedEvent,
+  { isPaused, letter }: { isPaused: boolean; letter: DeadLetter | undefined },
+): StoryEvent {
   const { eventId, kind, state, envelope } = event;
   const why = [
-    explainState(event),
+    explainState(event, isPaused),
     ...(envelope === null ? ["Only a worker of a later release may be able to read it."] : []),
     ...(event.lastFailure === null ? [] : [`The last attempt failed: ${event.lastFailure}`]),
     ...(letter === undefined ? [] : [`It was replayed, and had been a dead letter (${letter.errorCode}).`]),
@@ -109,10 +115,10 @@ function tellQueued(event: QueuedEvent, letter: DeadLetter | undefined): StoryEv
   };
 }
 
-function explainState({ state, failedAttempts, nextAttemptAt, heldSince }: QueuedEvent): string {
+function explainState({ state, failedAttempts, nextAttemptAt, heldSince }: QueuedEvent, isPaused: boolean): string {
   switch (state) {
     case "waiting":
-      return "It waits for a worker.";
+      return isPaused ? "The queue is paused. To resume it: ops queue resume." : "It waits for a worker.";
     case "delayed":
       return `Attempt ${failedAttempts + 1} of ${maxAttempts} is at ${nextAttemptAt && toSeconds(nextAttemptAt)}.`;
     case "held":

@@ -1,4 +1,4 @@
-import { findQueuedEvent, type QueuedEvent } from "@booking-events/queue";
+import { findQueuedEvent, type QueuedEvent, readQueueRecord } from "@booking-events/queue";
 import { bookingReferenceOf, referenceKindOf } from "@booking-events/schema";
 import {
   bookingKey,
@@ -39,10 +39,11 @@ export async function lookUpEvent(context: Context, id: string): Promise<LookedU
   const queued = knowsRedis(context.environment)
     ? await withRedis(context, (queue) => findQueuedEvent(queue, id))
     : null;
+  const isPaused = queued ? (await withRedis(context, readQueueRecord)).isPaused : false;
   return readDatabase(context, async (client) => {
     const found = await findEvent(client, id);
     const deadLetter = withoutEnvelope(await findDeadLetter(client, id));
-    const story = await tell(client, { found, deadLetter, queued: queued ?? null });
+    const story = await tell(client, { found, deadLetter, queued: queued ?? null, isPaused });
     if (story === undefined) return undefined;
     const envelope = queued?.envelope ?? null;
     const ofQueue = envelope === null ? null : bookingReferenceOf(envelope.payload);
@@ -69,13 +70,18 @@ interface Sources {
   found: Awaited<ReturnType<typeof findEvent>>;
   deadLetter: DeadLetter | null;
   queued: QueuedEvent | null;
+  isPaused: boolean;
 }
 
-async function tell(client: Queryable, { found, deadLetter, queued }: Sources): Promise<StoryEvent | undefined> {
+async function tell(
+  client: Queryable,
+  { found, deadLetter, queued, isPaused }: Sources,
+): Promise<StoryEvent | undefined> {
   const [story] = tellStory({
     applied: found === undefined ? [] : [found],
     changes: found === undefined ? new Map() : await findChanges(client, found),
     queued: queued === null ? [] : [queued],
+    isPaused,
     letters: deadLetter === null ? [] : [deadLetter],
   });
   return story;

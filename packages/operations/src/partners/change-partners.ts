@@ -29,11 +29,16 @@ export async function addPartner(
 }
 
 export async function setPartner(context: ActingContext, id: string, changes: PartnerChanges): Promise<Partner> {
-  const { name: _, ...rest } = changes;
-  return recordAction(context, { command: "partners set", arguments: { partner: id, ...rest } }, async () => {
-    const { partner } = await changeFile(context, (file) => changePartner(file, { id, ...changes }));
-    return partner;
-  });
+  const { name, ...rest } = changes;
+  const newName = name === undefined ? {} : { hasNewName: true };
+  return recordAction(
+    context,
+    { command: "partners set", arguments: { partner: id, ...newName, ...rest } },
+    async () => {
+      const { partner } = await changeFile(context, (file) => changePartner(file, { id, ...changes }));
+      return partner;
+    },
+  );
 }
 
 /** @returns whether it was otherwise before */

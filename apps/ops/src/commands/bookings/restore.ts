@@ -69,14 +69,15 @@ Left as they are:
   unknown            the partner has no such booking
 
 What a partner sends while this runs wins over the restore. The restore undoes everything since then, also what others
-than --secret have sent: see changesOfOthers. Open dead letters are older than the restore, so to replay them afterwards
+than --secret have sent, and right events after the wrong ones: name the references to leave other bookings alone. Open dead letters are older than the restore, so to replay them afterwards
 changes nothing.
 
 If it is interrupted, run it again: nothing is restored twice. It needs DATABASE_URL and REDIS_URL.
 
 Examples:
   $ ops bookings restore acme --secret s2 --at 2026-11-20T14:00:00Z --dry-run
-  $ ops bookings restore acme TRIP-1 --at 10m --yes`,
+  $ ops bookings restore acme TRIP-1 TRIP-2 --at 10m --dry-run
+  $ ops bookings restore acme TRIP-1 TRIP-2 --at 10m --yes`,
     )
     .action(async (partner, references, options) => {
       if ((options.dryRun === true) === (options.yes === true))
@@ -138,13 +139,14 @@ function printRestoredJson(
 function printRestored({ stdout, stderr }: Context, { at, preview, restored }: Result): void {
   const { shown, counts } = preview;
   const { results, readAt, logBegins } = restored;
-  if (shown.length > 0) printTable(stdout, columns, shown.slice(0, maxShown));
+  if (shown.length > 0) printTable(stdout, columns, shown.toSorted(compareReferences).slice(0, maxShown));
   if (shown.length > maxShown)
     printLine(stdout, `… and ${shown.length + preview.omitted - maxShown} more; see --json.`);
   const would = results === null ? "would be " : "";
   printLine(stdout, `To ${at.toISOString()}:`);
   printFields(stdout, [
-    ["Put back", `${describeCount(counts.update, "booking")}, ${describeCount(counts.delete, "booking")} deleted`],
+    ["Put back", describeCount(counts.update, "booking")],
+    ["Deleted", counts.delete === 0 ? null : describeCount(counts.delete, "booking")],
     ["Fields", preview.fields.size === 0 ? null : describeFields(preview.fields)],
     ["Left", describeLeft(counts)],
     ["Others", describeOthers(preview, would)],
@@ -154,6 +156,10 @@ function printRestored({ stdout, stderr }: Context, { at, preview, restored }: R
   ]);
   if (results === null && counts.update + counts.delete > 0)
     printLine(stderr, `Nothing was done. To do it: --yes --unless-changed-since ${readAt.toISOString()}`);
+}
+
+function compareReferences(one: PlannedBooking, other: PlannedBooking): number {
+  return one.reference.localeCompare(other.reference, "en", { numeric: true });
 }
 
 const columns = [

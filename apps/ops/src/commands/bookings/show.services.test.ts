@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import { createConsumer, createProducer, type Producer } from "@booking-events/queue";
+import { changeQueue, createConsumer, createProducer, type Producer } from "@booking-events/queue";
 import {
   bookingKey,
   insertBookings,
@@ -173,6 +173,11 @@ test("a booking whose only event is a dead letter, or waits, has a story too", a
   await pool.query("truncate dead_letters");
   await enqueue(envelope(2));
   expect(await showJson()).toMatchObject({ state: null, referenceKind: "trip", events: [{ status: "waiting" }] });
+  await changeQueue({ ...queue(), shardCount: 1 }, { isPaused: true });
+  const why = "The queue is paused. To resume it: ops queue resume.";
+  expect((await showJson()).events).toMatchObject([{ status: "waiting", why }]);
+  const stuck = await runOps(["bookings", "stuck"], { environment });
+  expect(stuck).toMatchObject({ stdout: expect.stringContaining(why), stderr: "" });
 });
 
 test("a letter tells what became of it: replayed and waiting, replayed and applied, or discarded", async () => {

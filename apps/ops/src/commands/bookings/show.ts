@@ -15,7 +15,7 @@ import { parseEventId, parseLimitUpTo, parseReference } from "../../terminal/arg
 import { parsePast } from "../../terminal/duration.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printFields, printHeading, printJson, printLine, printTable } from "../../terminal/print.ts";
-import { printable } from "../../terminal/printable.ts";
+import { printable, toJsonLine } from "../../terminal/printable.ts";
 import { describeReference, referenceKindOption } from "./reference-kind.ts";
 
 const defaultEventLimit = 50;
@@ -142,10 +142,11 @@ function printStory({ stdout }: Context, story: Story, options: ShowOptions): vo
     ["Erased", erased === null ? null : `${toSeconds(erased.at)} by ${erased.by ?? "an operator who is not recorded"}`],
     ["Deleted", booking?.deletedAt ? toSeconds(booking.deletedAt) : null],
     ...describeTrip(pickTrip(content)),
-    ["Content", booking === undefined ? null : describeContent(content, booking, options)],
+    ["Content", booking === undefined || erased !== null ? null : describeContent(content, booking, options)],
     ["Queue", queue === undefined ? null : describeSearch(queue)],
   ]);
   printLine(stdout);
+  if (events.length === 0) return;
   const hasText = ({ value }: Column<StoryEvent>) => events.some((event) => value(event) !== "");
   printTable(
     stdout,
@@ -163,7 +164,7 @@ function describeState({ booking, erased }: Story, { at }: ShowOptions): string 
   if (erased !== null) return ": erased";
   const when = at === undefined ? "" : ` at ${at.toISOString()}`;
   if (booking !== undefined) return `${when}: ${booking.state}`;
-  return at === undefined ? ": nothing was applied yet" : `${when}: nothing that the log still has`;
+  return at === undefined ? ": nothing was applied yet" : `${when}: nothing had been received that the log still has`;
 }
 
 function printChanges(stdout: Context["stdout"], events: StoryEvent[]): void {
@@ -174,8 +175,17 @@ function printChanges(stdout: Context["stdout"], events: StoryEvent[]): void {
     if (changed?.names === null || changed === null) printLine(stdout, "  not known: a content has been removed");
     else if (changed.names.length === 0) printLine(stdout, "  nothing");
     else if (changed.values === null) printLine(stdout, `  ${printable(changed.names.join(", "))}`);
-    else printJson(stdout, parseJson(changed.values));
+    else printFields(stdout, toValueChanges(changed.values));
   }
+}
+
+/** @param text a JSON object: of each field, its values before and after */
+function toValueChanges(text: string): [string, string][] {
+  const changes = parseJson(text) as Record<string, { before: unknown; after: unknown }>;
+  return Object.entries(changes).map(([name, { before, after }]) => [
+    printable(name),
+    `${toJsonLine(before)} → ${toJsonLine(after)}`,
+  ]);
 }
 
 const columns: Column<StoryEvent>[] = [
@@ -185,9 +195,10 @@ const columns: Column<StoryEvent>[] = [
   { header: "EVENT ID", value: ({ id }) => id },
   { header: "SEQUENCE", value: ({ sequence }) => String(sequence ?? "?") },
   { header: "SECRET", value: ({ applied }) => applied?.secretId ?? "" },
-  { header: "CHANGED", value: ({ applied, changed }) => describeChanged(applied?.outcome, changed?.names) },
   { header: "WHY", value: ({ why }) => why },
   { header: "WARNINGS", value: ({ applied }) => applied?.warnings.join(", ") ?? "" },
+  // The longest is the last, so that the others stay in view.
+  { header: "CHANGED", value: ({ applied, changed }) => describeChanged(applied?.outcome, changed?.names) },
 ];
 /** Columns that are left out if they are empty. */
 const optional = new Set(["SECRET", "CHANGED", "WARNINGS"]);

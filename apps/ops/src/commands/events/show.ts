@@ -27,7 +27,7 @@ export function addShowCommand(events: Command, context: Context): void {
       else if (deadLetter !== undefined) showFailed(context, deadLetter, options);
       else
         throw new CommandFailure(
-          `No event ${id} has been processed. If it was accepted, it is in the queue. Check that the worker runs.`,
+          `No event ${id} has been processed. If it was accepted, it is in the queue: ops find ${id}`,
         );
     });
 }
