@@ -68,17 +68,19 @@ describe.skipIf(executablePath === undefined)("in Chromium", () => {
     return page;
   }
 
+  async function takePicture(page: Page, name: string): Promise<void> {
+    if (pictures === undefined) return;
+    mkdirSync(pictures, { recursive: true });
+    await page.screenshot({ path: `${pictures}/docs-${name}.png` });
+  }
+
   const current = (page: Page) => page.locator('#contents [aria-current="location"]').textContent();
 
   describe.each(windows)("%s:", (name, options) => {
     test.each(paths)("%s fits, is accessible, and loads nothing from elsewhere", async (path) => {
       const page = await open(path, options);
       if (path === "/docs/try-it") await page.getByLabel("Secret").waitFor();
-      if (pictures !== undefined) {
-        mkdirSync(pictures, { recursive: true });
-        const file = `docs-${path.split("/")[2] ?? "guide"}-${name.replaceAll(" ", "-")}.png`;
-        await page.screenshot({ path: `${pictures}/${file}` });
-      }
+      await takePicture(page, `${path.split("/")[2] ?? "guide"}-${name.replaceAll(" ", "-")}`);
       // Also what is folded away.
       await page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true");
       expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(options.viewport?.width);
@@ -164,6 +166,7 @@ describe.skipIf(executablePath === undefined)("in Chromium", () => {
     await page.getByRole("dialog").getByRole("link").first().waitFor({ state: "detached" });
     await page.getByRole("searchbox").fill("order");
     await page.getByRole("dialog").getByRole("link", { name: "Order" }).first().waitFor();
+    await takePicture(page, "search");
     await page.context().setOffline(true);
     const first = page.getByRole("dialog").getByRole("link").first();
     for (const [words, href] of [
@@ -205,6 +208,7 @@ describe.skipIf(executablePath === undefined)("in Chromium", () => {
       const contents = page.locator("#contents");
       expect(await contents.isVisible()).toBe(false);
       await page.getByRole("button", { name: "Contents" }).click();
+      await takePicture(page, "menu");
       await contents.getByRole("link", { name: "Dry runs" }).click();
       expect(page.url()).toBe(`${ingest.url}/docs#dry-runs`);
       if (javaScriptEnabled) expect(await contents.isVisible()).toBe(false);
@@ -327,6 +331,7 @@ describe.skipIf(executablePath === undefined)("in Chromium", () => {
       await choose(page, "create");
       await page.getByLabel("Body").fill('{"consumerTripPartnerExternalReference": "T", "consumerPhone": null}');
       expect(await send(page)).toContain("Status 422");
+      await takePicture(page, "answer");
       const links = await page.evaluate(
         "Array.from(document.querySelectorAll('#answer a'), (link) => link.getAttribute('href'))",
       );
