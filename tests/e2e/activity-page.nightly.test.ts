@@ -81,7 +81,6 @@ describe.skipIf(executablePath === undefined)("in Chromium", () => {
         expect(text).toContain(shown);
       for (const details of await page.locator("details").all())
         await details.evaluate((each) => each.setAttribute("open", ""));
-      await page.screenshot({ path: `/tmp/brief/shots/activity-${options.viewport?.width}.png`, fullPage: true });
       await check();
       expect(problems).toEqual([]);
       for (const request of requests) expect(new URL(request).origin).toBe(lookup.url);

@@ -18,6 +18,7 @@ for (let age = 0; age < 7; age += 1) {
 }
 
 form.hidden = false;
+document.querySelector("#without-script").hidden = true;
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   void show();
@@ -189,40 +190,37 @@ function drawHours(rows, highest) {
 }
 
 function describeFields(title, about, totals, kind) {
-  const columns = ["Field", "Code", "Send instead", "Requests", "Last", "Last request"];
+  const columns = ["Field", "Send instead", "Requests", "Last"];
   return section(
     title,
     `${about} They count for whole days, in UTC.`,
     toTable(title, columns, totals, ({ field, code, advice, count, lastAt, lastRequestId }) => [
-      element("code", {}, field || "the request"),
-      link(`${docs}#${kind}-${code}`, code),
+      lines(element("code", {}, field || "the request"), link(`${docs}#${kind}-${code}`, code)),
       advice,
       toCount(count),
-      toTime(lastAt),
-      lastRequestId === null ? "a dry run" : element("code", {}, lastRequestId),
+      lines(toTime(lastAt), lastRequestId === null ? "a dry run" : element("code", {}, lastRequestId)),
     ]),
   );
 }
 
 function describeRefusals(refusals) {
-  const columns = ["Time", "Status", "Code", "Violations", "Operation", "Secret", "Request"];
+  const columns = ["Answer", "Violations", "Sent", "Request"];
   return section(
     "Last refusals",
     "Up to 50, the newest first. Quote a request's id when you ask us.",
-    toTable(
-      "Last refusals",
-      columns,
-      refusals,
-      ({ at, status: code, code: name, violations, kind, secretId, requestId }) => [
-        toTime(at),
-        element("span", { class: `badge ${code >= 500 ? "badge-warn" : "badge-bad"}` }, String(code)),
-        link(`${docs}/reference#code-${name}`, name),
-        violations.join(", "),
-        kind ?? "",
-        secretId ?? "",
-        element("code", {}, requestId),
-      ],
-    ),
+    toTable("Last refusals", columns, refusals, (refusal) => [
+      lines(
+        element(
+          "span",
+          { class: `badge ${refusal.status >= 500 ? "badge-warn" : "badge-bad"}` },
+          String(refusal.status),
+        ),
+        link(`${docs}/reference#code-${refusal.code}`, refusal.code),
+      ),
+      refusal.violations.join(", "),
+      [refusal.kind, refusal.secretId && `by ${refusal.secretId}`].filter(Boolean).join(" "),
+      lines(toTime(refusal.at), element("code", {}, refusal.requestId)),
+    ]),
   );
 }
 
@@ -324,6 +322,10 @@ function toTable(caption, columns, rows, toCells) {
       element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells(row)))),
     ),
   );
+}
+
+function lines(...parts) {
+  return element("div", { class: "lines" }, ...parts.map((part) => element("div", {}, part)));
 }
 
 function link(href, text) {
