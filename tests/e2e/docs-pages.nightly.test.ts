@@ -326,12 +326,29 @@ describe.skipIf(executablePath === undefined)("in Chromium", () => {
       await page.context().close();
     });
 
+    test("a batch has new keys after it was accepted, and the activity shows its event", async () => {
+      const page = await open("/docs/try-it");
+      await choose(page, "batch");
+      await page.getByLabel("Dry run").uncheck();
+      const keyOf = async () => /"idempotencyKey":\s*"([^"]+)"/.exec(await page.getByLabel("Body").inputValue())?.[1];
+      const before = await keyOf();
+      expect(await send(page)).toMatch(/"line": 1,\s+"status": 200,\s+"eventId"/);
+      expect(await keyOf()).toMatch(/^try-it\/./);
+      expect(await keyOf()).not.toBe(before);
+      await choose(page, "activity");
+      expect(await send(page)).toMatch(/Status 200.*"hours"/s);
+      expect(problems).toEqual([]);
+      await page.context().close();
+    });
+
     test("a refusal's codes lead to what they mean", async () => {
       const page = await open("/docs/try-it");
       await choose(page, "create");
       await page.getByLabel("Body").fill('{"consumerTripPartnerExternalReference": "T", "consumerPhone": null}');
       expect(await send(page)).toContain("Status 422");
       await takePicture(page, "answer");
+      await page.evaluate(axe);
+      expect(await page.evaluate(findViolations)).toEqual([]);
       const links = await page.evaluate(
         "Array.from(document.querySelectorAll('#answer a'), (link) => link.getAttribute('href'))",
       );

@@ -110,10 +110,10 @@ function toField({ name, required = false, example, schema }) {
   const label = document.createElement("label");
   label.className = "field";
   const input = document.createElement(schema.enum ? "select" : "input");
-  for (const value of schema.enum ?? []) input.append(new Option(value, value));
+  const choices = schema.enum === undefined || required ? (schema.enum ?? []) : ["", ...schema.enum];
+  for (const choice of choices) input.append(new Option(choice, choice));
   Object.assign(input, { id: `parameter-${name}`, autocomplete: "off", spellcheck: false, required });
-  input.value =
-    name === "Idempotency-Key" ? newKey() : name === "eventId" ? lastEventId : (schema.enum?.[0] ?? example);
+  input.value = firstValue(name, required ? example : "");
   input.classList.add("code");
   label.append(`${name} `, input);
   if (name === "Idempotency-Key") {
@@ -122,6 +122,15 @@ function toField({ name, required = false, example, schema }) {
     label.append(hint);
   }
   return label;
+}
+
+/**
+ * @param {string} name
+ * @param {string} otherwise
+ */
+function firstValue(name, otherwise) {
+  if (name === "Idempotency-Key") return newKey();
+  return name === "eventId" && lastEventId !== "" ? lastEventId : otherwise;
 }
 
 function listExamples() {
