@@ -12,6 +12,7 @@ export function partner(id: string, secrets: Record<string, string | null>, more
     rateLimit: { perSecond: 1_000, burst: 1_000 },
     bytesPerDay: defaultBytesPerDay,
     held: false,
+    test: false,
     secrets: Object.entries(secrets).map(([secret, expiresAt], index) => ({
       id: `s${index + 1}`,
       sha256: digestSecret(secret),

@@ -23,6 +23,7 @@ function fileWith(...secrets: { id: string; expiresAt: string | null }[]): Partn
     rateLimit: { perSecond: 200, burst: 400 },
     bytesPerDay: 1_000,
     held: false,
+    test: false,
     secrets: secrets.map((secret) => ({
       ...secret,
       sha256: digestSecret(secret.id),

@@ -13,13 +13,15 @@ export interface NewSecret {
 }
 
 export interface PartnerToAdd extends Pick<Partner, "id" | "name" | "kinds" | "rateLimit" | "bytesPerDay" | "country"> {
+  /** Its events are applied to test bookings. Default: false. */
+  test?: boolean | undefined;
   /** Of its first secret. */
   expiresAt: Date | null;
 }
 
 export function addPartner(
   file: PartnersFile,
-  { id, name, kinds, rateLimit, bytesPerDay, country, expiresAt }: PartnerToAdd,
+  { id, name, kinds, rateLimit, bytesPerDay, country, expiresAt, test = false }: PartnerToAdd,
   now: Date,
 ): { file: PartnersFile; added: NewSecret } {
   if (file.partners.some((partner) => partner.id === id)) {
@@ -28,7 +30,7 @@ export function addPartner(
   const { added, record } = createSecret([], now, expiresAt);
   const limits = { rateLimit, bytesPerDay };
   const partner: Partner = {
-    ...{ id, name, enabled: true, kinds, ...limits, held: false },
+    ...{ id, name, enabled: true, kinds, ...limits, held: false, test },
     secrets: [record],
     ...withCountry(country),
   };

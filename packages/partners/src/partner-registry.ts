@@ -17,6 +17,8 @@ export interface PartnerRegistry {
   partnerCount: number;
   secretCount: number;
   findSecret(secret: string): KnownSecret | undefined;
+  /** Whether the id is that of a test partner. */
+  isTest(partner: string): boolean;
 }
 
 /** Compared with the digest of an unknown secret, so the timing does not differ. No digest equals it. */
@@ -39,10 +41,12 @@ export function createPartnerRegistry(
       byDigest.set(sha256, { partner, secretId, expiresAtMs, digest: Buffer.from(sha256) });
     }
   }
+  const tests = new Set(partners.filter(({ test }) => test).map(({ id }) => id));
   return {
     partners,
     partnerCount: partners.length,
     secretCount: byDigest.size,
+    isTest: (partner) => tests.has(partner),
     findSecret(secret) {
       const digest = digestSecret(secret);
       const known = byDigest.get(digest);

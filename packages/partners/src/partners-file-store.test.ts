@@ -28,7 +28,9 @@ afterEach(() => rm(folder, { recursive: true }));
 
 function withPartner(file: PartnersFile, id: string): { file: PartnersFile } {
   const partner = { id, name: id, enabled: true, kinds: ["create" as const], rateLimit: { perSecond: 1, burst: 1 } };
-  return { file: { partners: [...file.partners, { ...partner, bytesPerDay: 1, held: false, secrets: [] }] } };
+  return {
+    file: { partners: [...file.partners, { ...partner, bytesPerDay: 1, held: false, test: false, secrets: [] }] },
+  };
 }
 
 const add = (id: string, options?: Parameters<typeof changePartnersFile>[2]) =>

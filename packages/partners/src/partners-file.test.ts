@@ -11,6 +11,7 @@ const partner = {
   rateLimit: { perSecond: 200, burst: 400 },
   bytesPerDay: 1_000_000,
   held: false,
+  test: false,
   secrets: [secret],
 };
 

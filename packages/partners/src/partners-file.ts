@@ -51,6 +51,8 @@ const Partner = v.strictObject({
   country: v.optional(v.pipe(v.string(), v.check(isCountryCode, "must be an ISO 3166-1 alpha-2 code, such as GB"))),
   /** Its events are refused for now, so that its sender keeps them. */
   held: v.optional(v.boolean(), false),
+  /** Its events are applied to test bookings, apart from all others. An id keeps its mark once it has sent an event. */
+  test: v.optional(v.boolean(), false),
   secrets: v.array(PartnerSecret),
 });
 

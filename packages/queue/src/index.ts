@@ -41,6 +41,7 @@ export { Recorder } from "./partners/recorder.ts";
 export { openRecords, type Records } from "./partners/records.ts";
 export { type RecordedRefusal, readRefusals } from "./partners/refusals.ts";
 export { type Revocation, recordRevocations } from "./partners/revocations.ts";
+export { readTestMark } from "./partners/test-marks.ts";
 export { createTokenBuckets, readBytesToday, type TokenBuckets, type UsedLimits } from "./partners/token-buckets.ts";
 export type { QueueLocation } from "./redis/connect-to-redis.ts";
 export { describeRedisFault } from "./redis/describe-redis-fault.ts";

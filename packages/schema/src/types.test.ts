@@ -77,6 +77,7 @@ test("an envelope is one object type, so Omit and spread keep its fields", () =>
     defaultCountry?: string | null | undefined;
     warnings?: string[] | undefined;
     traceparent?: string | null | undefined;
+    test?: true | undefined;
     payload: BookingPayload;
   }>();
   expectTypeOf<typeof envelopeVersion>().toEqualTypeOf<1>();

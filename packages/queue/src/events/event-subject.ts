@@ -4,19 +4,23 @@ import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
 /** 96 bits. Two bookings that share a subject by chance do no harm; they only wait for each other. */
 const digestLength = 16;
 
+/** The end of the subjects of test partners' events. */
+export const testSuffix = " test";
+
 /**
- * Returns the partner's id, a space, and a digest of the reference. The subject is the same for all events of a
- * booking, and for a trip and a consumer with the same reference. It contains nothing that the partner wrote. It is a
- * field of the job, so a worker can tell which events belong together before it parses them. Only performance and
- * fairness between partners depend on it.
+ * Returns the partner's id, a space, and a digest of the reference; for a test partner, also {@link testSuffix}. The
+ * subject is the same for all events of a booking, and for a trip and a consumer with the same reference. It contains
+ * nothing that the partner wrote. It is a field of the job, so a worker can tell which events belong together before it
+ * parses them, and operators' lists which events are not of real bookings. Where an event is applied does not depend on
+ * it.
  */
-export function digestSubject({ partner, payload }: Pick<EventEnvelope, "partner" | "payload">): string {
-  return subjectOf(partner, bookingReferenceOf(payload));
+export function digestSubject({ partner, payload, test }: Pick<EventEnvelope, "partner" | "payload" | "test">): string {
+  return subjectOf(partner, bookingReferenceOf(payload), test);
 }
 
-export function subjectOf(partner: string, reference: string): string {
+export function subjectOf(partner: string, reference: string, isTest = false): string {
   const digest = hash("sha256", `${partner}\0${reference}`, "base64url").slice(0, digestLength);
-  return `${partner} ${digest}`;
+  return `${partner} ${digest}${isTest ? testSuffix : ""}`;
 }
 
 /**

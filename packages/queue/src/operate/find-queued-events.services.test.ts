@@ -38,8 +38,13 @@ test("an event is found among thousands, whatever else is in the queue, and the 
   expect(all.events.map(({ envelope }) => envelope?.sequence).sort()).toEqual([1_007, 2_007, 3_007, 7]);
   expect(all).toMatchObject({ total: 3_502, looked: 3_502 });
   expect((await findQueuedEvents({ ...wanted, partner: "other" })).events).toEqual([]);
+  await producer.enqueueNumbered([{ ...event(5_007), test: true }]);
+  expect((await findQueuedEvents({ ...wanted, isTest: true })).events).toMatchObject([
+    { envelope: { sequence: 5_007 } },
+  ]);
+  expect((await findQueuedEvents(wanted)).events).toHaveLength(4);
   // The newest are first.
   const some = await findQueuedEvents({ ...wanted, maxLooked: 1_100 });
-  expect(some).toMatchObject({ total: 3_502, looked: 1_100 });
+  expect(some).toMatchObject({ total: 3_503, looked: 1_100 });
   expect(some.events.map(({ envelope }) => envelope?.sequence)).toEqual([3_007]);
 });

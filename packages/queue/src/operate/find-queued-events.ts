@@ -26,14 +26,15 @@ const maxFound = 1_000;
  * @throws what ioredis throws when Redis does not answer within 2 s
  */
 export async function findQueuedEvents(
-  options: ShardedQueue & { partner: string; reference: string; maxLooked?: number | undefined },
+  options: ShardedQueue & { partner: string; reference: string; isTest?: boolean; maxLooked?: number | undefined },
 ): Promise<QueueSearch> {
-  const { partner, reference, maxLooked = defaultMaxLooked } = options;
-  const shards = shardsOf(subjectOf(partner, reference), await findShardCount(options));
+  const { partner, reference, isTest = false, maxLooked = defaultMaxLooked } = options;
+  const subject = subjectOf(partner, reference, isTest);
+  const shards = shardsOf(subject, await findShardCount(options));
   const ofShard = Math.ceil(maxLooked / shards.length);
   const searches = await Promise.all(
     shards.map((shard) => {
-      const wanted = { ...locateShard(options, shard), partner, reference, maxLooked: ofShard };
+      const wanted = { ...locateShard(options, shard), subject, reference, isTest, maxLooked: ofShard };
       return withConnection(wanted, (redis) => search(redis, wanted));
     }),
   );
@@ -46,21 +47,21 @@ export async function findQueuedEvents(
 
 interface Wanted {
   prefix: string;
-  partner: string;
+  subject: string;
   reference: string;
+  isTest: boolean;
   maxLooked: number;
 }
 
-async function search(redis: Redis, { prefix, partner, reference, maxLooked }: Wanted): Promise<QueueSearch> {
+async function search(redis: Redis, { prefix, subject, reference, isTest, maxLooked }: Wanted): Promise<QueueSearch> {
   const sizes = await Promise.all(lists.map((list) => countList(redis, prefix, list)));
   const total = sizes.reduce((sum, size) => sum + size, 0);
   const found = new Map<string, QueuedEvent>();
   let looked = 0;
   for (const list of lists) {
     if (found.size >= maxFound) break;
-    const subjectStart = subjectOf(partner, reference);
-    const walk = { prefix, list, subjectStart, from: "newest", maxLooked: maxLooked - looked } as const;
-    for await (const page of walkList(redis, walk)) {
+    const wanted = { prefix, list, subjectStart: subject, isTest, maxLooked: maxLooked - looked };
+    for await (const page of walkList(redis, { ...wanted, from: "newest" })) {
       for (const event of await readQueuedEvents(redis, prefix, list, page.found))
         if (isOfBooking(event, reference)) found.set(event.eventId, event);
       looked += page.size;

@@ -2,6 +2,7 @@ import { redisUrl, uniquePrefix } from "@booking-events/harness";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeEach, expect, test } from "vitest";
+import { testSuffix } from "../events/event-subject.ts";
 import { jobOptions } from "../events/job-options.ts";
 import { queueName } from "../events/queue-name.ts";
 import { groupQueuedEvents } from "./group-queued-events.ts";
@@ -18,17 +19,18 @@ beforeEach(() => {
 
 afterAll(() => redis.disconnect());
 
-async function add(ids: string[], { partner = "acme", code = "", delay = 0 } = {}): Promise<void> {
+async function add(ids: string[], { partner = "acme", code = "", delay = 0, end = "" } = {}): Promise<void> {
   await queue.addBulk(
     ids.map((jobId) => ({ name: "create", data: {}, opts: { ...jobOptions, jobId, ...(delay > 0 ? { delay } : {}) } })),
   );
   for (const id of ids) {
     const failure = code === "" ? {} : { failedReason: `${code}: PostgreSQL refused to apply the event.` };
-    await redis.hset(`${prefix}:events:${id}`, { subject: `${partner} ${id}`, ...failure });
+    await redis.hset(`${prefix}:events:${id}`, { subject: `${partner} ${id}${end}`, ...failure });
   }
 }
 
-const group = (partner?: string) => groupQueuedEvents({ redisServers: redisUrl(), prefix, shardCount: 1, partner });
+const group = (partner?: string, isTest = false) =>
+  groupQueuedEvents({ redisServers: redisUrl(), prefix, shardCount: 1, partner, isTest });
 const hour = 3_600_000;
 
 test("events are counted by their state, and delayed ones by why their last attempt failed", async () => {
@@ -38,13 +40,15 @@ test("events are counted by their state, and delayed ones by why their last atte
   await add(ids("sooner", 1), { code: "23514", delay: hour });
   await add(ids("other", 3), { code: "ECONNREFUSED", delay: hour, partner: "globex" });
   await add(ids("waiting", 4));
+  await add(ids("of a test", 2), { end: testSuffix });
+  await add(ids("delayed of a test", 1), { end: testSuffix, code: "23514", delay: hour });
   // An id without a job, and something that is no job.
   await redis.lpush(`${prefix}:${queueName}:wait`, "missing");
   await redis.zadd(`${prefix}:${queueName}:delayed`, (before + 3 * hour) * 0x1000, "wrong");
   await redis.set(`${prefix}:${queueName}:wrong`, "text");
 
   const { groups, total, looked } = await group();
-  expect({ total, looked }).toEqual({ total: 1_510, looked: 1_510 });
+  expect({ total, looked }).toEqual({ total: 1_513, looked: 1_513 });
   expect(groups).toHaveLength(4);
   expect(groups).toEqual(
     expect.arrayContaining([
@@ -58,6 +62,10 @@ test("events are counted by their state, and delayed ones by why their last atte
   expect(next).toBeGreaterThanOrEqual(before + hour);
   expect(next).toBeLessThan(before + 2 * hour);
 
+  expect((await group(undefined, true)).groups).toEqual([
+    { state: "delayed", code: "23514", count: 1, nextAttemptAt: expect.any(Date) },
+    { state: "waiting", code: null, count: 2, nextAttemptAt: null },
+  ]);
   const ofPartner = await group("globex");
   expect(ofPartner.groups).toEqual([
     { state: "delayed", code: "ECONNREFUSED", count: 3, nextAttemptAt: expect.any(Date) },
@@ -78,6 +86,17 @@ test("those of one group are listed", async () => {
   expect(await list({ state: "delayed", code: "23514" })).toEqual(["a", "b"]);
   expect(await list({ state: "delayed" })).toEqual(["a", "b", "c"]);
   expect(await list({ state: "waiting" })).toEqual(["d"]);
+});
+
+test("those of test partners are listed apart, and hide no others", async () => {
+  await add(["t1", "t2", "t3"], { end: testSuffix });
+  await add(["real"]);
+  const list = async (isTest: boolean) => {
+    const wanted = { redisServers: redisUrl(), prefix, shardCount: 1, limit: 2, isTest };
+    return (await listQueuedEvents(wanted, ({ eventId }) => [eventId])).events;
+  };
+  expect(await list(false)).toEqual(["real"]);
+  expect(await list(true)).toEqual(["t1", "t2"]);
 });
 
 test("of more events than are read at once, the oldest come first, and only what is wanted is kept", async () => {

@@ -26,16 +26,19 @@ const maxLooked = 20_000;
 
 /**
  * Counts the events in the queue by their state, and the delayed ones by the code with which their last attempt failed.
+ * Beyond the oldest 20,000 in a list, those of test partners count as the others.
  *
  * @param options.partner undefined: of all
+ * @param options.isTest counts only events of test partners. Default: only the others
  * @throws what ioredis throws when a shard does not answer within 2 s
  */
 export async function groupQueuedEvents(
-  options: ShardedQueue & { partner?: string | undefined },
+  options: ShardedQueue & { partner?: string | undefined; isTest?: boolean | undefined },
 ): Promise<QueuedGroups> {
+  const { partner, isTest = false } = options;
   const shardCount = await findShardCount(options);
   const results = await forEachShard({ ...options, shardCount }, (location) =>
-    withConnection(location, (redis) => groupShard(redis, location.prefix, options.partner)),
+    withConnection(location, (redis) => groupShard(redis, location.prefix, { partner, isTest })),
   );
   const shards = valuesOf(results);
   const groups = new Map<string, QueuedGroup>();
@@ -57,21 +60,24 @@ function join(one: QueuedGroup, other: QueuedGroup): QueuedGroup {
   return { ...one, count: one.count + other.count, nextAttemptAt: earliest };
 }
 
-async function groupShard(redis: Redis, prefix: string, partner: string | undefined): Promise<QueuedGroups> {
+async function groupShard(
+  redis: Redis,
+  prefix: string,
+  { partner, isTest }: { partner: string | undefined; isTest: boolean },
+): Promise<QueuedGroups> {
   const shard: QueuedGroups = { groups: [], total: 0, looked: 0 };
   for (const list of lists) {
     const total = await countList(redis, prefix, list);
     shard.total += total;
-    if (partner === undefined && list.state !== "delayed") {
-      shard.groups.push({ state: list.state, code: null, count: total, nextAttemptAt: null });
-      shard.looked += total;
-      continue;
-    }
     const subjectStart = partner === undefined ? "" : `${partner} `;
-    for await (const page of walkList(redis, { prefix, list, subjectStart, from: "oldest", maxLooked })) {
+    let looked = 0;
+    for await (const page of walkList(redis, { prefix, list, subjectStart, isTest, from: "oldest", maxLooked })) {
       shard.groups.push(...groupPage(list, page.found));
-      shard.looked += page.size;
+      looked += page.size;
     }
+    const countsRest = partner === undefined && !isTest && list.state !== "delayed" && total > looked;
+    if (countsRest) shard.groups.push({ state: list.state, code: null, count: total - looked, nextAttemptAt: null });
+    shard.looked += countsRest ? total : looked;
   }
   return shard;
 }

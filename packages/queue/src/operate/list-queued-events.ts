@@ -18,6 +18,8 @@ const defaultMaxLooked = 100_000;
 const eventsPerRead = 100;
 
 export interface QueueFilter {
+  /** Only events of test partners. Default: only the others. */
+  isTest?: boolean | undefined;
   /** Undefined: of all. */
   partner?: string | undefined;
   /** Undefined: in any state. */
@@ -54,6 +56,7 @@ async function listShard<Kept>(
   prefix: string,
   {
     keep,
+    isTest = false,
     partner,
     state,
     code,
@@ -68,7 +71,7 @@ async function listShard<Kept>(
     const total = await countList(redis, prefix, list);
     const found: QueuedPlace[] = [];
     let looked = 0;
-    for await (const page of walkList(redis, { prefix, list, subjectStart, from: "oldest", maxLooked })) {
+    for await (const page of walkList(redis, { prefix, list, subjectStart, isTest, from: "oldest", maxLooked })) {
       found.push(...page.found.filter((place) => code === undefined || place.code === code));
       looked += page.size;
       // A sorted set has another order, so all of it is looked at.

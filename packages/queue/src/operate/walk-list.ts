@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { testSuffix } from "../events/event-subject.ts";
 import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 import type { List } from "./read-queued-events.ts";
@@ -19,6 +20,8 @@ export interface Walk {
   list: List;
   /** How the subject begins. Empty: any. */
   subjectStart: string;
+  /** Only events of test partners, or else only the others. */
+  isTest: boolean;
   /**
    * Events are added at the start of a list and leave at its end. From the newest on, a page may repeat events of the
    * page before, but leaves none out. From the oldest on, it may leave some out.
@@ -37,12 +40,13 @@ const pageSize = 1_000;
  */
 export async function* walkList(
   redis: Redis,
-  { prefix, list, subjectStart, from, maxLooked }: Walk,
+  { prefix, list, subjectStart, isTest, from, maxLooked }: Walk,
 ): AsyncGenerator<{ size: number; found: QueuedPlace[] }> {
   const queueKey = queueKeys(prefix);
   for (let looked = 0; looked < maxLooked; looked += pageSize) {
     const last = Math.min(looked + pageSize, maxLooked) - 1;
-    const args = [list.isSorted ? 1 : 0, from === "newest" ? 1 : 0, looked, last, queueKey(""), subjectStart];
+    const place = [list.isSorted ? 1 : 0, from === "newest" ? 1 : 0, looked, last];
+    const args = [...place, queueKey(""), subjectStart, testSuffix, isTest ? 1 : 0];
     const [size, ...texts] = await runScript<[number, ...string[]]>(redis, pageScript, [queueKey(list.name)], args);
     const found: QueuedPlace[] = [];
     for (let at = 0; at < texts.length; at += 4) {
@@ -63,7 +67,7 @@ export function countList(redis: Redis, prefix: string, { name, isSorted }: List
 /**
  * KEYS: the list or sorted set.
  * ARGV: whether it is sorted (1), whether the newest is first (1), the first and the last place, the prefix of job keys,
- * the beginning of the subjects.
+ * the beginning of the subjects, the end of those of test partners, whether these are wanted (1).
  * Returns the size of the page, and then the id, the score, the time and the failure's code of each such event.
  */
 const pageScript = defineScript(`
@@ -87,7 +91,9 @@ for index = 1, #page, step do
   -- The oldest of a list is its last.
   local place = (isSorted or newestFirst) and index or #page + 1 - index
   local job = ARGV[5] .. page[place]
-  if ARGV[6] == '' or string.sub(read(job, 'subject'), 1, #ARGV[6]) == ARGV[6] then
+  local subject = read(job, 'subject')
+  local isTest = string.sub(subject, -#ARGV[7]) == ARGV[7]
+  if string.sub(subject, 1, #ARGV[6]) == ARGV[6] and isTest == (ARGV[8] == '1') then
     found[#found + 1] = page[place]
     found[#found + 1] = isSorted and page[place + 1] or '0'
     found[#found + 1] = read(job, 'timestamp')

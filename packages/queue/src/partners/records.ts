@@ -7,6 +7,7 @@ import { addFieldCounts, type Counted, type FieldCount, readFieldCounts } from "
 import { readLastUsesOf, type SecretUse, writeLastUses } from "./last-use.ts";
 import { type RecordedRefusal, readRefusalsOf, writeRefusals } from "./refusals.ts";
 import { type Revocation, readRevocations, writeRevocations } from "./revocations.ts";
+import { claimTestMark } from "./test-marks.ts";
 
 const writeDeadlineMs = 1_500;
 
@@ -37,6 +38,8 @@ export function openRecords(options: QueueLocation & { connectionName: string; o
     readOfPartner: (wanted: WantedRecords) => withDeadline(readOfPartner(redis, prefix, wanted), readDeadlineMs),
     writeRevocations: (revocations: Revocation[]) =>
       withDeadline(writeRevocations(redis, prefix, revocations), writeDeadlineMs),
+    claimTestMark: (partner: string, isTest: boolean) =>
+      withDeadline(claimTestMark(redis, prefix, partner, isTest), writeDeadlineMs),
     readRevocations: () => withDeadline(readRevocations(redis, prefix), writeDeadlineMs),
     close: () => redis.disconnect(),
   };

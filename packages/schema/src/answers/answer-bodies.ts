@@ -14,6 +14,8 @@ export const AcceptedBody = v.object({
   success: v.literal(true),
   /** The event's id, a UUID of version 7: your receipt. The `X-Request-Id` header repeats it. */
   eventId: v.pipe(v.string(), v.uuid()),
+  /** True if you are a test partner: the event is applied to test bookings. Missing otherwise. */
+  test: v.exactOptional(v.literal(true)),
   /** Likely mistakes in the payload, up to 20. Missing if there are none. The event counts even so. */
   warnings: v.exactOptional(v.array(Warning)),
 });

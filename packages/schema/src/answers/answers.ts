@@ -11,10 +11,19 @@ export interface TextPosition {
   column: number;
 }
 
-export const accepted = (eventId: string, warnings: readonly Warning[] = []): Answer => ({
+export const accepted = (
+  eventId: string,
+  warnings: readonly Warning[] = [],
+  { test = false }: { test?: boolean | undefined } = {},
+): Answer => ({
   status: 200,
   code: "accepted",
-  body: JSON.stringify({ success: true, eventId, ...withWarnings(warnings) } satisfies AcceptedBody),
+  body: JSON.stringify({
+    success: true,
+    eventId,
+    ...(test && { test }),
+    ...withWarnings(warnings),
+  } satisfies AcceptedBody),
 });
 
 export const dryRunPassed = (warnings: readonly Warning[] = []): Answer => ({

@@ -62,6 +62,8 @@ const fields = v.object(
     warnings: v.optional(v.fallback(v.array(v.pipe(v.string(), v.regex(warningPattern))), [])),
     /** The W3C traceparent of the span that queued the event, if it is sampled. A wrong one counts as none. */
     traceparent: v.optional(v.fallback(v.nullable(v.pipe(v.string(), v.regex(sampledTraceparentPattern))), null)),
+    /** True for an event of a test partner, whose bookings are apart from all others. No other value is allowed. */
+    test: v.optional(v.literal(true, "Must be true or absent.")),
     /** The payload as the partner sent it. It satisfied the rules of its kind when it was accepted. */
     payload: v.custom<BookingPayload>(isPlainObject, "Must be an object."),
   },
