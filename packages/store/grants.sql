@@ -1,5 +1,6 @@
 -- PostgreSQL roles with the least that each process needs. `ops migrate --grant` runs this after the migrations, in the
--- same transaction, as the owner of the tables. It is the whole truth, whatever had been granted to these roles before.
+-- same transaction, as the owner of the tables, for the schema of test partners' bookings too. It is the whole truth,
+-- whatever had been granted to these roles before.
 
 do $$
 declare
@@ -133,4 +134,13 @@ begin
   loop
     execute format('grant pg_monitor to %I', member);
   end loop;
+end $$;
+
+-- Where the bookings of test partners are, the worker removes what is older than seven days, and nobody follows changes.
+do $$
+begin
+  if current_schema() like '%\_test\_partners' then
+    grant execute on function delete_test_data to booking_events_worker;
+    execute format('revoke all on schema %I from booking_events_reader, booking_events_webhooks', current_schema());
+  end if;
 end $$;

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { createPool } from "@booking-events/store";
+import { createPool, defaultSchema, testSchemaOf } from "@booking-events/store";
 import pg from "pg";
 import { afterAll, beforeAll } from "vitest";
 import { provided } from "./provided.ts";
 import { waitFor } from "./wait-for.ts";
 
 /**
- * Creates a database and a pool of connections to it for the tests of the file, or of the `describe` that calls this.
+ * Creates a database and pools of connections to it, the second one for the bookings of test partners, for the tests of the file, or of the `describe` that calls this.
  * Both end after the last test.
  */
 export function useTestDatabase({
@@ -15,16 +15,18 @@ export function useTestDatabase({
 }: {
   maxConnections?: number;
   onError?: (error: Error) => void;
-} = {}): { url: string; pool: pg.Pool } {
+} = {}): { url: string; pool: pg.Pool; testPool: pg.Pool } {
   const { url, create, drop } = nameDatabase();
-  // It connects at the first query.
-  const pool = createPool({ databaseUrl: url, applicationName: "test", maxConnections, onError });
+  const options = { databaseUrl: url, applicationName: "test", maxConnections, onError };
+  // They connect at the first query.
+  const pool = createPool(options);
+  const testPool = createPool({ ...options, schema: testSchemaOf(defaultSchema) });
   beforeAll(create);
   afterAll(async () => {
-    await pool.end();
+    await Promise.all([pool.end(), testPool.end()]);
     await drop();
   });
-  return { url, pool };
+  return { url, pool, testPool };
 }
 
 /** A new database with all migrations. It is cloned from a template, in a few milliseconds. */

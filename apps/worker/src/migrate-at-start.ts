@@ -20,6 +20,7 @@ interface MigrationParts {
   databaseUrl: string;
   schema: string;
   pool: Pool;
+  testPool: Pool;
   /** The setting `DIGEST_KEY`. Default: the key in the database. */
   digestKey: string | undefined;
   logger: Logger;
@@ -75,11 +76,13 @@ export class Migration {
   }
 
   async #attempt(): Promise<string[] | undefined> {
-    const { databaseUrl, schema, pool, digestKey, logger } = this.#parts;
+    const { databaseUrl, schema, pool, testPool, digestKey, logger } = this.#parts;
     try {
       const migrations = await migrate(databaseUrl, { schema });
       this.#database = (await readDatabaseIdentity(pool)).id;
       this.#digestKey = await openDigestKey(pool, digestKey);
+      // The same key. Lookup and ops, too, see whether they have it.
+      await openDigestKey(testPool, digestKey);
       if (this.#faultCode !== null) logger.info("PostgreSQL is available again");
       this.#faultCode = null;
       return migrations;

@@ -31,16 +31,20 @@ import {
 import {
   countOpenDeadLetters,
   createPool,
+  type DatabaseTimes,
   findCollationWarnings,
   findDurabilityProblems,
   findStandbyProblems,
   listFeedReaders,
+  type Maintained,
   maintain,
   probeWrites,
   type RetentionRules,
   readDatabaseIdentity,
   readDatabaseTimes,
   readLogStatus,
+  testRetention,
+  testSchemaOf,
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import { applyEvents } from "./apply/apply-events.ts";
@@ -177,7 +181,7 @@ export async function runWorker(environment: NodeJS.ProcessEnv, parts: Partial<W
     },
     async closeConnections() {
       healthServer.close();
-      await Promise.all([queue.shards.close(), database.pool.end(), tracing?.shutdown()]);
+      await Promise.all([queue.shards.close(), database.pool.end(), database.testPool.end(), tracing?.shutdown()]);
     },
   });
   await start(context, database, worker, queue, shutdown);
@@ -191,13 +195,17 @@ type Database = ReturnType<typeof createDatabase>;
 type Queue = ReturnType<typeof createQueue>;
 
 function createDatabase({ settings, parts, logger, registry, signal }: Context) {
-  const pool = parts.createPool({
-    databaseUrl: settings.DATABASE_URL,
-    schema: settings.DATABASE_SCHEMA,
-    applicationName: "booking-events-worker",
-    maxConnections,
-    onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
-  });
+  const open = (schema: string) =>
+    parts.createPool({
+      databaseUrl: settings.DATABASE_URL,
+      schema,
+      applicationName: "booking-events-worker",
+      maxConnections,
+      onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
+    });
+  const pool = open(settings.DATABASE_SCHEMA);
+  // It has no connection while test partners send nothing, and nothing is maintained.
+  const testPool = open(testSchemaOf(settings.DATABASE_SCHEMA));
   const outageGate = new OutageGate({
     probe: () => probeWrites(pool, migration.isDone() ? migration.database() : undefined),
     signal,
@@ -210,6 +218,7 @@ function createDatabase({ settings, parts, logger, registry, signal }: Context) 
     databaseUrl: settings.DATABASE_URL,
     schema: settings.DATABASE_SCHEMA,
     pool,
+    testPool,
     digestKey: settings.DIGEST_KEY,
     logger,
     signal,
@@ -226,15 +235,16 @@ function createDatabase({ settings, parts, logger, registry, signal }: Context) 
     if (problems.length > 0) logger.warn({ problems }, "PostgreSQL may sort text otherwise than its indexes");
   });
   const maintenanceMetrics = createMaintenanceMetrics(registry);
-  return { pool, outageGate, migration, health, durability, collations, maintenanceMetrics };
+  return { pool, testPool, outageGate, migration, health, durability, collations, maintenanceMetrics };
 }
 
 function createWorker({ settings, parts, logger, registry, tracing, signal }: Context, database: Database) {
-  const { pool, outageGate, migration } = database;
+  const { pool, testPool, outageGate, migration } = database;
   const digestKey = () => migration.digestKey();
   const metrics = createWorkerMetrics(registry);
   const transactions = new Transactions({
     pool,
+    testPool,
     outageGate,
     applyEvents: parts.applyEvents,
     digestKey,
@@ -257,7 +267,7 @@ function createWorker({ settings, parts, logger, registry, tracing, signal }: Co
     metrics,
     signal,
   });
-  const deadLetters = new DeadLetters({ pool, outageGate, digestKey, database: () => migration.database() });
+  const deadLetters = new DeadLetters({ pool, testPool, outageGate, digestKey, database: () => migration.database() });
   const laterVersions = new LaterVersions(logger);
   return { batches, transactions, deadLetters, metrics, laterVersions, tracing, logger, signal } satisfies Worker;
 }
@@ -316,7 +326,7 @@ function createQueue({ settings, parts, logger, registry }: Context, database: D
 
 async function start(
   { settings, logger, signal }: Context,
-  { pool, migration, durability, collations, maintenanceMetrics }: Database,
+  { pool, testPool, migration, durability, collations, maintenanceMetrics }: Database,
   worker: Worker,
   { shards, watch, clocks, arrivals }: Queue,
   shutdown: GracefulShutdown,
@@ -338,8 +348,11 @@ async function start(
     keepDoing(() => lookAtClocks(clocks, shards), clockIntervalMs, signal);
     keepDoing(() => arrivals.look(), arrivalsIntervalMs, signal);
     void maintainRegularly({
-      maintain: () =>
-        maintain(pool, toRetentionRules(settings), { findClockProblem: (times) => clocks.findProblem(times), signal }),
+      async maintain() {
+        const options = { findClockProblem: (times: DatabaseTimes) => clocks.findProblem(times), signal };
+        const done = await maintain(pool, toRetentionRules(settings), options);
+        return withTests(done, await maintain(testPool, testRetention, options));
+      },
       readStatus: () => readLogStatus(pool),
       metrics: maintenanceMetrics,
       logger,
@@ -364,6 +377,12 @@ async function lookAtClocks(clocks: ClockWatch, shards: ShardService<WorkerShard
 /** Returns why PostgreSQL may lose committed events. */
 async function findRisks(pool: Pool, standbysToConfirm: number): Promise<string[]> {
   return [...(await findDurabilityProblems(pool)), ...(await findStandbyProblems(pool, standbysToConfirm))];
+}
+
+/** What was removed of test partners is not counted. */
+function withTests(done: Maintained, ofTests: Maintained): Maintained {
+  const problems = ofTests.problems.map((problem) => `Test partners' bookings: ${problem}`);
+  return { ...done, problems: [...done.problems, ...problems], hasMore: done.hasMore || ofTests.hasMore };
 }
 
 function toRetentionRules(settings: Context["settings"]): RetentionRules {

@@ -160,14 +160,14 @@ export const variables = {
   CONSOLE_DATABASE_PASSWORD: v.optional(v.string()),
   EXPORTER_DATABASE_PASSWORD: v.optional(v.string()),
   DATABASE_STANDBYS_TO_CONFIRM: v.optional(wholeNumber(0, 100), "0"),
-  /** A name that PostgreSQL neither shortens nor keeps for itself. */
+  /** A name that PostgreSQL keeps for itself neither, nor shortens, also when _test_partners is appended to it. */
   DATABASE_SCHEMA: v.optional(
     v.pipe(
       v.string(),
       v.regex(
-        /^(?!pg_|\d|information_schema$)\w{1,63}$/,
-        "must be a name of up to 63 letters (a to z), digits and underscores, which begins with neither a digit nor " +
-          "pg_, and is not information_schema",
+        /^(?!pg_|\d|information_schema$)(?!\w*_test_partners$)\w{1,49}$/,
+        "must be a name of up to 49 letters (a to z), digits and underscores, which begins with neither a digit nor " +
+          "pg_, does not end in _test_partners, and is not information_schema",
       ),
     ),
     "public",

@@ -335,5 +335,61 @@ begin
 end $$;
 revoke execute on function delete_old_operator_actions from public;
 
+-- Deletes the bookings of test partners whose newest event was received more than seven days ago, and all events, changes
+-- and dead letters that are so old, at most so many of each. Later events of a booking are folded on. In the schema of
+-- real bookings, it refuses.
+create function delete_test_data(at timestamptz, max_rows integer) returns table (name text, deleted integer)
+language plpgsql security definer
+set search_path from current
+as $$
+declare
+  oldest constant timestamptz := agreed_time(at) - interval '7 days';
+begin
+  if current_schema() not like '%\_test\_partners' then
+    raise exception 'the schema % has real bookings', current_schema() using errcode = 'object_not_in_prerequisite_state';
+  end if;
+  -- Workers do not apply such events any more.
+  update log_retention set horizon = oldest where horizon is null or horizon < oldest;
+  name := 'bookings';
+  delete from bookings where booking_key = any (array(
+    select booking_key from bookings where last_sequence < (extract(epoch from oldest) * 1000000)::bigint
+    order by last_sequence limit max_rows
+    for update skip locked
+  ));
+  get diagnostics deleted = row_count;
+  return next;
+  name := 'booking_events';
+  -- One whose id is of a time to come, from a wrong clock, goes by when it was applied.
+  delete from booking_events where id = any (array(
+    (select id from booking_events where id < first_event_id(oldest) order by id limit max_rows)
+    union all
+    (select id from booking_events where id > first_event_id(now()) and processed_at < oldest order by id limit max_rows)
+  ));
+  get diagnostics deleted = row_count;
+  return next;
+  name := 'booking_changes';
+  delete from booking_changes where id < (
+    select coalesce(min(id) filter (where changed_at >= oldest), max(id) + 1)
+    from (select id, changed_at from booking_changes order by id limit max_rows) as first_ones
+  );
+  get diagnostics deleted = row_count;
+  return next;
+  name := 'dead_letters';
+  delete from dead_letters where event_id in (
+    select event_id from dead_letters where least(failed_at, sequence_time(sequence)) < oldest limit max_rows
+  );
+  get diagnostics deleted = row_count;
+  return next;
+end $$;
+revoke execute on function delete_test_data from public;
+
+-- Of the bookings of test partners, those that are to be deleted.
+do $$
+begin
+  if current_schema() like '%\_test\_partners' then
+    create index bookings_by_last_sequence on bookings (last_sequence);
+  end if;
+end $$;
+
 -- Events of the first weeks have their partitions from the start.
 select create_log_partitions(2);

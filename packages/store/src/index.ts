@@ -7,7 +7,7 @@ export { RollBack, staleStatement } from "./connect/roll-back.ts";
 export { ServerClient } from "./connect/server-client.ts";
 export { settleAll } from "./connect/settle-all.ts";
 export { inTransaction, NotBegun, readOneSnapshot } from "./connect/transaction.ts";
-export { beginWithLimits, defaultSchema, setLockTimeout } from "./connect/transaction-limits.ts";
+export { beginWithLimits, defaultSchema, setLockTimeout, testSchemaOf } from "./connect/transaction-limits.ts";
 export type { BookingToErase } from "./guests/booking-to-erase.ts";
 export { type DigestKey, DigestKeyError, openDigestKey, readDigestKey } from "./guests/digest-key.ts";
 export { eraseBooking } from "./guests/erase-booking.ts";
@@ -199,7 +199,13 @@ export { findCollationWarnings } from "./upkeep/find-collation-problems.ts";
 export { findDurabilityProblems } from "./upkeep/find-durability-problems.ts";
 export { findStandbyProblems } from "./upkeep/find-standby-problems.ts";
 export { RolesRefusedError } from "./upkeep/grant.ts";
-export { type Maintained, type MaintenanceOptions, maintain, type RetentionRules } from "./upkeep/maintain.ts";
+export {
+  type Maintained,
+  type MaintenanceOptions,
+  maintain,
+  type RetentionRules,
+  testRetention,
+} from "./upkeep/maintain.ts";
 export { migrate, migrateAndGrant, SchemaRefusedError, UnusableDatabaseError } from "./upkeep/migrate.ts";
 export { probeWrites } from "./upkeep/probe-writes.ts";
 export { type Renormalised, renormaliseBookings } from "./upkeep/renormalise-bookings.ts";

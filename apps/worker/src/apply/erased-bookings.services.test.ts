@@ -230,7 +230,7 @@ describe("PostgreSQL's counts", () => {
       await applyEvents(pool, [event(number, "update", {}, { note: number })], { duplicateWindowMs: 0 });
     await waitFor(async () => {
       const { rows } = await pool.query(
-        "select n_tup_upd::int as updated, n_tup_hot_upd::int as hot from pg_stat_user_tables where relname = 'bookings'",
+        "select n_tup_upd::int as updated, n_tup_hot_upd::int as hot from pg_stat_user_tables where relid = 'bookings'::regclass",
       );
       expect(rows).toEqual([{ updated: 4, hot: 4 }]);
     });

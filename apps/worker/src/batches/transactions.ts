@@ -2,7 +2,7 @@ import type { Outcome } from "@booking-events/bookings";
 import type { GivenUpEvent } from "@booking-events/queue";
 import type { Logger, Tracing } from "@booking-events/runtime";
 import type { EventEnvelope } from "@booking-events/schema";
-import type { DigestKey } from "@booking-events/store";
+import { type DigestKey, settleAll } from "@booking-events/store";
 import type { Pool } from "pg";
 import type { ApplyMode, applyEvents } from "../apply/apply-events.ts";
 import { traceBatch } from "../apply/trace-batches.ts";
@@ -16,6 +16,8 @@ export type Outcomes = ReadonlyMap<string, Outcome>;
 
 export interface TransactionParts {
   pool: Pool;
+  /** For the bookings of test partners. */
+  testPool: Pool;
   outageGate: OutageGate;
   applyEvents: typeof applyEvents;
   digestKey: () => DigestKey;
@@ -27,7 +29,10 @@ export interface TransactionParts {
   logger: Logger;
 }
 
-/** Applies events in transactions of PostgreSQL, and waits out its outages. */
+/**
+ * Applies events in transactions of PostgreSQL, and waits out its outages. Events of test partners are applied in
+ * transactions of their own, where nothing else is visible.
+ */
 export class Transactions {
   readonly #parts: TransactionParts;
 
@@ -35,9 +40,20 @@ export class Transactions {
     this.#parts = parts;
   }
 
-  /** Applies all of the events in one transaction, or none. */
+  /**
+   * Applies all of the events in one transaction, or none; or in one for test partners and one for the others. If only
+   * one of these has failed, the other's events are applied once all the same when this is called again.
+   */
   applyTogether(envelopes: EventEnvelope[], mode: ApplyMode): Promise<Outcomes> {
-    return this.#parts.outageGate.throughOutages(() => applyTraced(envelopes, mode, this.#parts));
+    const tests = envelopes.filter(isTest);
+    const { outageGate } = this.#parts;
+    if (tests.length === 0 || tests.length === envelopes.length)
+      return outageGate.throughOutages(() => applyTraced(envelopes, mode, this.#parts));
+    const others = envelopes.filter((envelope) => !isTest(envelope));
+    return outageGate.throughOutages(async () => {
+      const outcomes = await settleAll([applyTraced(others, mode, this.#parts), applyTraced(tests, mode, this.#parts)]);
+      return new Map(outcomes.flatMap((some) => [...some]));
+    });
   }
 
   /**
@@ -53,22 +69,28 @@ export class Transactions {
 
 async function applyAlone({ text }: UnreadEvent, parts: TransactionParts): Promise<AppliedEvent> {
   const envelope = readEnvelope(text);
-  const { eventId, partner, kind, sequence } = envelope;
+  const { eventId, partner, kind, sequence, test } = envelope;
   const outcome = (await applyTraced([envelope], { isAlone: true, waitsForLocks: true }, parts)).get(eventId);
   if (outcome === undefined) throw new Error("An event that is applied alone always has an outcome.");
-  return { eventId, partner, kind, sequence, outcome };
+  return { eventId, partner, kind, sequence, test, outcome };
 }
 
+function isTest({ test }: Pick<EventEnvelope, "test">): boolean {
+  return test === true;
+}
+
+/** @param envelopes all of test partners, or none */
 function applyTraced(envelopes: EventEnvelope[], mode: ApplyMode, parts: TransactionParts): Promise<Outcomes> {
-  const { pool, digestKey, database, duplicateWindowMs, metrics, tracing, logger } = parts;
+  const { pool, testPool, digestKey, database, duplicateWindowMs, metrics, tracing, logger } = parts;
+  const areTests = envelopes.some(isTest);
   return traceBatch(tracing, envelopes, (batch) =>
-    parts.applyEvents(pool, envelopes, {
+    parts.applyEvents(areTests ? testPool : pool, envelopes, {
       ...mode,
       digestKey: digestKey(),
       database: database(),
       duplicateWindowMs,
       onWarning(warning) {
-        metrics.countWarning(warning.code);
+        if (!areTests) metrics.countWarning(warning.code);
         logger.warn(warning, "event recorded with a warning");
       },
       batch,

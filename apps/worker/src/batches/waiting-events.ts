@@ -2,7 +2,7 @@ import type { Outcome } from "@booking-events/bookings";
 import { countJsonValues, type EventEnvelope } from "@booking-events/schema";
 import { readEnvelope, type UnreadEvent } from "./read-envelope.ts";
 
-export interface AppliedEvent extends Pick<EventEnvelope, "eventId" | "partner" | "kind" | "sequence"> {
+export interface AppliedEvent extends Pick<EventEnvelope, "eventId" | "partner" | "kind" | "sequence" | "test"> {
   outcome: Outcome;
 }
 
@@ -119,10 +119,10 @@ export function resolveEvents(
   outcomes: ReadonlyMap<string, Outcome>,
 ): WaitingEvent[] {
   return events.filter((event, index) => {
-    const { eventId, partner, kind, sequence } = envelopes[index] as EventEnvelope;
+    const { eventId, partner, kind, sequence, test } = envelopes[index] as EventEnvelope;
     const outcome = outcomes.get(eventId);
     if (outcome === undefined) return true;
-    event.resolve({ eventId, partner, kind, sequence, outcome });
+    event.resolve({ eventId, partner, kind, sequence, test, outcome });
     return false;
   });
 }

@@ -14,7 +14,7 @@ import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { OutageGate } from "../outages/wait-out-outage.ts";
 import { DeadLetters } from "./dead-letters.ts";
 
-const { pool } = useTestDatabase({ maxConnections: 4 });
+const { pool, testPool } = useTestDatabase({ maxConnections: 4 });
 let digestKey: DigestKey;
 let database: string;
 beforeAll(async () => {
@@ -44,7 +44,10 @@ const outageGate = new OutageGate({
   signal: new AbortController().signal,
 });
 const write = () =>
-  new DeadLetters({ pool, outageGate, digestKey: () => digestKey, database: () => database }).writeLetter(letter);
+  new DeadLetters({ pool, testPool, outageGate, digestKey: () => digestKey, database: () => database }).writeLetter(
+    letter,
+    false,
+  );
 
 async function erase() {
   const erasureId = await beginErasure(pool, { by: "test", reason: "test", search: "email" });

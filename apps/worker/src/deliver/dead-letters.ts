@@ -17,6 +17,8 @@ import type { OutageGate } from "../outages/wait-out-outage.ts";
 
 interface DeadLetterParts {
   pool: Pool;
+  /** For the events of test partners. */
+  testPool: Pool;
   outageGate: OutageGate;
   digestKey: () => DigestKey;
   /** Returns the id of the database that the events are for. */
@@ -32,8 +34,8 @@ export class DeadLetters {
   }
 
   /** @returns the event's outcome if it is in the log. Then no dead letter is written */
-  writeLetter(letter: DeadLetterToWrite): Promise<Outcome | undefined> {
-    return this.#inTransaction(async (client) => {
+  writeLetter(letter: DeadLetterToWrite, isTest: boolean): Promise<Outcome | undefined> {
+    return this.#inTransaction(isTest, async (client) => {
       // The dead letter would hold what an operator has erased.
       const outcome = await recordOfErased(client, this.#parts.digestKey(), letter);
       return outcome ?? writeDeadLetter(client, letter);
@@ -41,23 +43,24 @@ export class DeadLetters {
   }
 
   /** Whether the event's dead letter is closed, for example because it was discarded after the replay began. */
-  isLetterClosed(eventId: string): Promise<boolean> {
-    return this.#inTransaction(async (client) => (await findDeadLetter(client, eventId))?.resolvedAt != null);
+  isLetterClosed(eventId: string, isTest: boolean): Promise<boolean> {
+    return this.#inTransaction(isTest, async (client) => (await findDeadLetter(client, eventId))?.resolvedAt != null);
   }
 
-  async closeLetter(eventId: string, outcome: Outcome): Promise<void> {
+  async closeLetter(eventId: string, outcome: Outcome, isTest: boolean): Promise<void> {
     const resolution = { eventId, resolvedBy: "worker", resolution: `replayed: ${outcome}` };
-    await this.#inTransaction((client) => resolveDeadLetter(client, resolution));
+    await this.#inTransaction(isTest, (client) => resolveDeadLetter(client, resolution));
   }
 
   async closeLettersOfApplied(): Promise<void> {
-    await this.#inTransaction(closeLettersOfApplied);
+    await this.#inTransaction(false, closeLettersOfApplied);
+    await this.#inTransaction(true, closeLettersOfApplied);
   }
 
-  #inTransaction<Result>(work: (client: Queryable) => Promise<Result>): Promise<Result> {
-    const { pool, outageGate, database } = this.#parts;
+  #inTransaction<Result>(isTest: boolean, work: (client: Queryable) => Promise<Result>): Promise<Result> {
+    const { pool, testPool, outageGate, database } = this.#parts;
     return outageGate.throughOutages(() =>
-      inTransaction(pool, async (client) => {
+      inTransaction(isTest ? testPool : pool, async (client) => {
         await requireDatabase(client, database());
         return work(client);
       }),

@@ -15,6 +15,7 @@ export function identifyEvent({ text, jobId }: Delivery) {
     sequence: envelope?.sequence ?? null,
     arrivalDay: envelope && arrivalDayOf(envelope.payload),
     traceparent: envelope?.traceparent ?? null,
+    isTest: envelope?.test === true,
   };
 }
 

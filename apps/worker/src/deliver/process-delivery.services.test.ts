@@ -27,7 +27,7 @@ import { judgeGivenUp } from "./sweep-given-up.ts";
 const never = new AbortController().signal;
 const eventId = sampleEventId(1);
 
-const { pool } = useTestDatabase();
+const { pool, testPool } = useTestDatabase();
 let digestKey: DigestKey;
 let database: string;
 beforeAll(async () => {
@@ -58,6 +58,7 @@ function createWorker(replaced: Replaced = {}): Worker {
   const metrics = { countProcessed() {}, countFault() {}, countSweepFault() {}, countWarning() {}, observeBatch() {} };
   const transactions = new Transactions({
     pool,
+    testPool,
     outageGate,
     applyEvents: replaced.applyEvents ?? applyEvents,
     digestKey: () => digestKey,
@@ -78,7 +79,7 @@ function createWorker(replaced: Replaced = {}): Worker {
   return {
     batches: new Batches({ transactions, limits, metrics, signal }),
     transactions,
-    deadLetters: new DeadLetters({ pool, outageGate, digestKey: () => digestKey, database: () => database }),
+    deadLetters: new DeadLetters({ pool, testPool, outageGate, digestKey: () => digestKey, database: () => database }),
     metrics,
     laterVersions: { note() {} },
     logger,
@@ -245,6 +246,23 @@ describe("an event that an operator puts back into the queue", () => {
     ]);
     expect(await listDeadLetters(pool, { limit: 10 })).toEqual([]);
     expect(await markReplayed(pool, eventId, "olga")).toBe(false);
+  });
+
+  test("is, if a test partner has sent it, a dead letter apart from all others, and neither counts with them", async () => {
+    const ofTest = envelope({ test: true });
+    const counted: unknown[] = [];
+    const metrics = { ...countInto([]), countProcessed: (one: unknown) => void counted.push(one) };
+    await process(delivery(ofTest, last), { ...failing, metrics });
+    expect(await readDeadLetters()).toEqual([]);
+    expect(await markReplayed(testPool, eventId, "olga")).toBe(true);
+    await process(delivery(ofTest, { isReplay: true }), { metrics });
+    const { rows } = await testPool.query("select resolution from dead_letters");
+    expect(rows).toEqual([{ resolution: "replayed: created" }]);
+    expect((await pool.query("select from booking_events")).rowCount).toBe(0);
+    expect(counted).toMatchObject([
+      { outcome: "dead", isTest: true },
+      { outcome: "created", isTest: true },
+    ]);
   });
 
   test("and that was applied meanwhile changes nothing, and its dead letter is closed", async () => {

@@ -60,7 +60,7 @@ export async function processDelivery(
 ): Promise<void> {
   const { batches, transactions, deadLetters, metrics, laterVersions, logger } = worker;
   try {
-    if (delivery.isReplay && (await deadLetters.isLetterClosed(toEventId(delivery.jobId)))) {
+    if (delivery.isReplay && (await isLetterClosed(delivery, deadLetters))) {
       logger.info({ eventId: delivery.jobId }, "dropped a replay, since its dead letter is closed");
       return;
     }
@@ -70,8 +70,8 @@ export async function processDelivery(
     const applied = await (runTrial === undefined
       ? batches.applyInBatch(delivery)
       : transactions.applyInTrial(delivery, runTrial));
-    if (delivery.isReplay) await deadLetters.closeLetter(applied.eventId, applied.outcome);
-    metrics.countProcessed({ ...applied, queuedAtMs: delivery.queuedAtMs });
+    if (delivery.isReplay) await deadLetters.closeLetter(applied.eventId, applied.outcome, applied.test === true);
+    metrics.countProcessed({ ...applied, isTest: applied.test, queuedAtMs: delivery.queuedAtMs });
     logApplied(applied, delivery.attempt, logger);
   } catch (error) {
     if (error instanceof ReleaseDelivery || error instanceof LostClaim) throw error;
@@ -82,8 +82,8 @@ export async function processDelivery(
     }
     const fault = error instanceof InvalidEnvelope ? describeInvalid(error) : classifyFault(error);
     if (fault.isOfContent || delivery.isLastAttempt) return await makeDeadLetter(delivery, fault, queue, worker);
-    const { eventId, partner, kind } = identifyEvent(delivery);
-    metrics.countProcessed({ kind, partner, outcome: "attempt-failed" });
+    const { eventId, partner, kind, isTest } = identifyEvent(delivery);
+    metrics.countProcessed({ kind, partner, isTest, outcome: "attempt-failed" });
     metrics.countFault(fault.code);
     logger[isConstraintViolation(fault) ? "error" : "warn"](
       { eventId, partner, kind, code: fault.code, attempt: delivery.attempt, err: error },
@@ -93,16 +93,20 @@ export async function processDelivery(
   }
 }
 
+function isLetterClosed(delivery: Delivery, deadLetters: DeadLetters): Promise<boolean> {
+  return deadLetters.isLetterClosed(toEventId(delivery.jobId), identifyEvent(delivery).isTest);
+}
+
 /** The event was accepted, and its content is lost: only its partner can send it again. */
 const expiredMessage =
   'event recorded without its content and not applied, since it is older than the log: see "EventsExpired" in docs/runbook.md';
 
 function logApplied(
-  { eventId, partner, kind, sequence, outcome }: AppliedEvent,
+  { eventId, partner, kind, sequence, test, outcome }: AppliedEvent,
   attempt: number,
   logger: Logger,
 ): void {
-  const logged = { eventId, partner, kind, sequence, outcome, attempt };
+  const logged = { eventId, partner, kind, sequence, test, outcome, attempt };
   if (outcome === "expired") logger.warn(logged, expiredMessage);
   else logger.info(logged, "event applied");
 }
@@ -118,7 +122,7 @@ export async function makeDeadLetter(
   queue: Pick<Consumer, "readBytes">,
   { deadLetters, metrics, tracing, logger }: Worker,
 ): Promise<void> {
-  const { traceparent, ...identity } = identifyEvent(delivery);
+  const { traceparent, isTest, ...identity } = identifyEvent(delivery);
   const letter: DeadLetterToWrite = {
     ...identity,
     errorCode: fault.code,
@@ -128,11 +132,12 @@ export async function makeDeadLetter(
     envelope: await queue.readBytes(delivery),
   };
   const span = startLetterSpan(tracing, traceparent, letter);
-  const outcome = await inSpan(span, () => deadLetters.writeLetter(letter));
+  const outcome = await inSpan(span, () => deadLetters.writeLetter(letter, isTest));
   const { eventId, partner, kind, attempts } = letter;
-  metrics.countProcessed({ kind, partner, outcome: outcome ?? "dead" });
+  metrics.countProcessed({ kind, partner, isTest, outcome: outcome ?? "dead" });
   if (outcome === undefined) {
-    logger.error({ eventId, partner, kind, code: fault.code, attempts }, "event became a dead letter");
+    const logged = { eventId, partner, kind, test: isTest || undefined, code: fault.code, attempts };
+    logger.error(logged, "event became a dead letter");
   } else {
     const logged = { eventId, partner, kind, outcome, code: fault.code };
     logger.warn(logged, "a delivery failed, but the event had been applied before");

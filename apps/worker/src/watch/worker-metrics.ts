@@ -15,6 +15,8 @@ export interface ProcessedDelivery {
   kind: string | null;
   partner: string | null;
   outcome: Outcome | "dead" | "attempt-failed" | "later-version";
+  /** It is of a test partner. Default: it is not. */
+  isTest?: boolean | undefined;
   /** When ingest queued the event, if it has been applied; in epoch milliseconds. */
   queuedAtMs?: number;
 }
@@ -22,7 +24,8 @@ export interface ProcessedDelivery {
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>;
 
 export function createWorkerMetrics(registry: Registry) {
-  const { processed, delays, batchEvents, batchCharacters, faults, warnings, sweepFaults } = defineMetrics([registry]);
+  const { processed, processedTests, delays, batchEvents, batchCharacters, faults, warnings, sweepFaults } =
+    defineMetrics([registry]);
   const partners = new Set<string>();
   let appliedAtMs = 0;
   new Gauge({
@@ -42,11 +45,13 @@ export function createWorkerMetrics(registry: Registry) {
   }
 
   return {
-    countProcessed({ kind, outcome, partner, queuedAtMs }: ProcessedDelivery): void {
-      processed(kind ?? "unknown", outcome, toLabel(partner)).count += 1;
+    countProcessed({ kind, outcome, partner, isTest = false, queuedAtMs }: ProcessedDelivery): void {
+      if (isTest) processedTests.inc({ outcome });
+      else processed(kind ?? "unknown", outcome, toLabel(partner)).count += 1;
       // The clocks of two hosts may differ.
       if (queuedAtMs === undefined) return;
       appliedAtMs = Date.now();
+      if (isTest) return;
       delays.observe(Math.max(0, appliedAtMs - queuedAtMs) / 1_000);
     },
     observeBatch({ events, characters }: { events: number; characters: number }): void {
@@ -64,8 +69,14 @@ function defineMetrics(registers: Registry[]) {
   return {
     processed: createTallies({
       name: "booking_events_processed_total",
-      help: "Finished deliveries, by the event's kind, its outcome and its partner.",
+      help: "Finished deliveries, by the event's kind, its outcome and its partner. Without those of test partners.",
       labelNames: ["kind", "outcome", "partner"],
+      registers,
+    }),
+    processedTests: new Counter({
+      name: "booking_events_test_processed_total",
+      help: "Finished deliveries of test partners' events, by their outcome.",
+      labelNames: ["outcome"],
       registers,
     }),
     delays: new Histogram({

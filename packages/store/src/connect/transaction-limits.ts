@@ -3,6 +3,14 @@ import type { Queryable } from "./queryable.ts";
 
 export const defaultSchema = "public";
 
+/** No name that `DATABASE_SCHEMA` may have ends so, or is so long that this would not fit. */
+const testSuffix = "_test_partners";
+
+/** The schema with the tables of test partners' bookings, beside that of all others. */
+export function testSchemaOf(schema: string): string {
+  return `${schema}${testSuffix}`;
+}
+
 /** These limits turn a database that hangs into an error, which the caller can wait out. */
 export const statementTimeoutMs = 30_000;
 /**

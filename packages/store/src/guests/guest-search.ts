@@ -47,7 +47,7 @@ export function toGuestSearch(
 
 /** An event as it is in the queue or in a dead letter, whose content matches a search. */
 export type MatchingEvent = { closeness: Closeness } & (
-  | { isReadable: true; booking: BookingToErase; kind: EventKind }
+  | { isReadable: true; booking: BookingToErase; kind: EventKind; isTest: boolean }
   /** No worker can read the event, but its text contains the value. */
   | { isReadable: false }
 );
@@ -67,13 +67,13 @@ export function matchEnvelope(
 ): MatchingEvent | undefined {
   const parsed = parseEnvelopeText(text);
   if (!parsed.success) return containsValue(search, text) ? { isReadable: false, closeness: "exact" } : undefined;
-  const { eventId: id, partner, kind, sequence, receivedAt, payload, defaultCountry = null } = parsed.envelope;
+  const { eventId: id, partner, kind, sequence, receivedAt, payload, defaultCountry = null, test } = parsed.envelope;
   const event = { id, sequence, receivedAt: new Date(receivedAt) };
   const booking = { partner, referenceKind: referenceKindOf(payload), reference: bookingReferenceOf(payload), event };
   const isOfPartner = (search.partner ?? partner) === partner;
   const found = isOfPartner ? matchContent(search, { payload, defaultCountry }) : undefined;
   const closeness = isKnown(booking) ? "exact" : found;
-  return closeness && { isReadable: true, closeness, booking, kind };
+  return closeness && { isReadable: true, closeness, booking, kind, isTest: test === true };
 }
 
 export function matchContent(search: GuestSearch, content: SentContent): Closeness | undefined {

@@ -15,7 +15,9 @@ const keyOf = (number: number) => Buffer.alloc(32, number);
 test("bookings are found by their index, although PostgreSQL plans that once, and there are none yet", async () => {
   const scans = await inPreparedTransaction(pool, async (client) => {
     await lockBookings(client, [keyOf(1)]);
-    return client.query("select seq_scan, idx_scan from pg_stat_xact_user_tables where relname = 'bookings'");
+    return client.query(
+      "select seq_scan, idx_scan from pg_stat_xact_user_tables where schemaname = 'public' and relname = 'bookings'",
+    );
   });
   expect(scans.rows).toEqual([{ seq_scan: 0, idx_scan: 1 }]);
 });
@@ -66,7 +68,7 @@ async function fill(first: number, last: number): Promise<void> {
 
 async function countRead(client: Queryable): Promise<number> {
   const { rows } = await client.query<{ read: number }>(
-    "select seq_tup_read + coalesce(idx_tup_fetch, 0) as read from pg_stat_xact_user_tables where relname = 'bookings'",
+    "select seq_tup_read + coalesce(idx_tup_fetch, 0) as read from pg_stat_xact_user_tables where schemaname = 'public' and relname = 'bookings'",
   );
   return rows[0]?.read ?? 0;
 }

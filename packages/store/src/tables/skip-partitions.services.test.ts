@@ -77,7 +77,7 @@ async function partitionsRead(work: Work, transaction: Transaction = inTransacti
 async function countScans(client: Queryable): Promise<Map<string, number>> {
   const { rows } = await client.query<{ name: string; scans: number }>(
     `select relname as name, seq_scan + idx_scan as scans from pg_stat_xact_user_tables
-     where relname like 'booking\\_events\\_%' order by relname`,
+     where schemaname = current_schema() and relname like 'booking\\_events\\_%' order by relname`,
   );
   return new Map(rows.map(({ name, scans }) => [name, scans]));
 }

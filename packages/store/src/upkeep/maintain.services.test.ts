@@ -3,6 +3,7 @@ import { useTestDatabase } from "@booking-events/harness/test-database";
 import type pg from "pg";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { createPool } from "../connect/pool.ts";
+import { testSchemaOf } from "../connect/transaction-limits.ts";
 import { findProcessed } from "../index.ts";
 import { insertEvents } from "../tables/booking-events.ts";
 import { bookingKey } from "../tables/booking-key.ts";
@@ -68,7 +69,7 @@ async function insertDeletedBooking(reference: string, deletedAt: Date): Promise
 }
 
 test("changes that a reader has still to read stay up to twice as long if it runs, and an operator is told", async () => {
-  await pool.query("drop schema public cascade; create schema public");
+  await pool.query("drop schema if exists public, public_test_partners cascade; create schema public");
   await migrate(url);
   for (const [id, months] of [-30, -30, -15, -15, 0].entries())
     await pool.query(
@@ -95,7 +96,7 @@ test("changes that a reader has still to read stay up to twice as long if it run
 
 describe("partitions", () => {
   beforeEach(async () => {
-    await pool.query("drop schema public cascade; create schema public");
+    await pool.query("drop schema if exists public, public_test_partners cascade; create schema public");
     await migrate(url);
   });
 
@@ -147,7 +148,7 @@ describe("partitions", () => {
 
 describe("old events without a partition of their month", () => {
   beforeEach(async () => {
-    await pool.query("drop schema public cascade; create schema public");
+    await pool.query("drop schema if exists public, public_test_partners cascade; create schema public");
     await migrate(url);
   });
 
@@ -281,7 +282,7 @@ test("the tables of another schema are maintained there", async () => {
     expect(rows).toContainEqual({ schemaname: schema });
   } finally {
     await another.end();
-    await pool.query(`drop schema "${schema}" cascade`);
+    await pool.query(`drop schema "${schema}", "${testSchemaOf(schema)}" cascade`);
   }
 });
 
@@ -324,7 +325,7 @@ describe("the content of deleted bookings", () => {
   const manyEvents = 24_000;
 
   beforeEach(async () => {
-    await pool.query("drop schema public cascade; create schema public");
+    await pool.query("drop schema if exists public, public_test_partners cascade; create schema public");
     await migrate(url);
     // Half of the events are in another partition.
     await insertDeletedBooking("LARGE", monthsFromNow(-3));
@@ -386,7 +387,7 @@ describe("a step that fails", () => {
   const longAgo = monthsFromNow(-30);
 
   beforeEach(async () => {
-    await pool.query("drop schema public cascade; create schema public");
+    await pool.query("drop schema if exists public, public_test_partners cascade; create schema public");
     await migrate(url);
     await createOldPartition();
     await insertDeletedBooking("TRIP-1", longAgo);
@@ -480,7 +481,7 @@ describe("wrong clocks", () => {
   const longAgo = monthsFromNow(-30);
 
   beforeEach(async () => {
-    await pool.query("drop schema public cascade; create schema public");
+    await pool.query("drop schema if exists public, public_test_partners cascade; create schema public");
     await migrate(url);
     await log(idAt(longAgo), longAgo);
     await insertDeletedBooking("TRIP-1", longAgo);

@@ -15,6 +15,9 @@ export interface RetentionRules {
   deadLetterRetentionDays: number;
 }
 
+/** Of test partners, whose bookings are removed too. `delete_test_data` in 0003_upkeep.sql knows it as well. */
+export const testRetention = { testDays: 7 };
+
 export interface Maintained {
   /** How many rows were deleted from each table, or emptied in `bookings`. Those of dropped partitions are estimates. */
   removed: Record<"booking_events" | "booking_changes" | "bookings" | "dead_letters" | "operator_actions", number>;
@@ -54,13 +57,20 @@ const monthsAhead = 2;
  * then on, the run counts the time itself, and PostgreSQL compares its clock with that in each step. So a clock that is set
  * during a run removes nothing either.
  *
+ * @param rules {@link testRetention} for a pool of the schema of test partners' bookings
  * @param options.findClockProblem compares PostgreSQL's clock and the newest event with Redis' clock and this host's.
  *   Nothing is removed while it returns a sentence for an operator
  * @param options.signal aborts the run between two steps, or ends a long one
  * @throws if there is no connection to PostgreSQL, or it breaks
  */
-export function maintain(pool: pg.Pool, rules: RetentionRules, options: MaintenanceOptions): Promise<Maintained> {
-  return new Maintenance(pool, rules, options).run();
+export function maintain(
+  pool: pg.Pool,
+  rules: RetentionRules | typeof testRetention,
+  options: MaintenanceOptions,
+): Promise<Maintained> {
+  if (!("testDays" in rules)) return new Maintenance(pool, rules, options).run("real");
+  const days = { retentionDays: rules.testDays, deletedRetentionDays: 0, deadLetterRetentionDays: 0 };
+  return new Maintenance(pool, days, options).run("test");
 }
 
 export interface MaintenanceOptions {
@@ -96,8 +106,12 @@ class Maintenance {
     this.#signal = signal;
   }
 
-  async run(): Promise<Maintained> {
-    const removals: [what: string, job: Job][] = [
+  async run(whose: "real" | "test"): Promise<Maintained> {
+    const ofTests: [what: string, job: Job][] = [
+      ["delete the data of test partners", () => this.#deleteTestData()],
+      ["drop an old partition", () => this.#dropPartition()],
+    ];
+    const ofOthers: [what: string, job: Job][] = [
       ["drop an old partition", () => this.#dropPartition()],
       ["delete old events", () => this.#deleteOld("booking_events", "delete_old_events")],
       ["delete old changes", () => this.#deleteOld("booking_changes", "delete_old_changes")],
@@ -109,7 +123,7 @@ class Maintenance {
     try {
       await this.#try("create a partition", () => this.#createPartitions());
       if (!(await this.#mayRemove())) return this.#done;
-      for (const [what, job] of removals) await this.#try(what, job);
+      for (const [what, job] of whose === "test" ? ofTests : ofOthers) await this.#try(what, job);
     } catch (error) {
       if (error instanceof Busy) return { ...this.#done, isBusy: true };
       if (!this.#signal?.aborted) throw error;
@@ -252,6 +266,17 @@ class Maintenance {
     this.#done.removed.dead_letters += resolved + open;
     this.#done.removedOpenLetters += open;
     return resolved + open === rowsPerBatch;
+  }
+
+  async #deleteTestData(): Promise<boolean> {
+    const { rows } = await this.#step((client) =>
+      client.query<{ name: "bookings" | "booking_events" | "booking_changes" | "dead_letters"; deleted: number }>(
+        "select name, deleted from delete_test_data($1, $2)",
+        [this.#now(), rowsPerBatch],
+      ),
+    );
+    for (const { name, deleted } of rows) this.#done.removed[name] += deleted;
+    return rows.some(({ deleted }) => deleted >= rowsPerBatch);
   }
 
   /** Locks must come soon, and one process at a time may work. */

@@ -1,7 +1,7 @@
 import { type Client, DatabaseError, escapeIdentifier, escapeLiteral } from "pg";
 import { withOwnConnection } from "../connect/own-connection.ts";
 import { safeMessage } from "../connect/safe-message.ts";
-import { beginWithLimits, defaultSchema } from "../connect/transaction-limits.ts";
+import { beginWithLimits, defaultSchema, testSchemaOf } from "../connect/transaction-limits.ts";
 import {
   compare,
   type MigrationFile,
@@ -19,7 +19,8 @@ const deadlockDetected = "40P01";
 const maxTries = 5;
 
 /**
- * Brings the database's tables up to date, and creates their schema if it is missing. One process does so at a time: the
+ * Brings the database's tables up to date, and those of test partners' bookings, which are the same in a schema of their
+ * own. It creates the schemas if they are missing. One process does so at a time: the
  * others wait for the advisory lock, and then find nothing to do. All missing migrations run in one transaction. There
  * are no migrations back.
  *
@@ -27,7 +28,7 @@ const maxTries = 5;
  *
  * @param options.schema where the tables are. Default: `public`
  * @param options.folder where the migrations are. Default: those of this release
- * @returns the names of the migrations that were run
+ * @returns the names of the migrations that were run, apart from those in the other schema
  * @throws UnusableDatabaseError; SchemaRefusedError; what PostgreSQL throws, such as 55P03 if a table stays locked for
  *   10 s. Try again then
  */
@@ -41,7 +42,8 @@ export interface MigrateOptions {
 }
 
 /**
- * As {@link migrate}, and in the same transaction as {@link grant}, so no process ever meets tables without its rights.
+ * As {@link migrate}, and in the same transaction as {@link grant} for both schemas, so no process ever meets tables
+ * without its rights.
  *
  * @throws RolesRefusedError, and as `migrate`
  */
@@ -73,16 +75,54 @@ function tryToMigrate<Result>(
   return withOwnConnection(databaseUrl, "booking-events-migrate", async (client) => {
     await client.query(beginAlone(schema));
     await refuseOtherEncodings(client);
-    await provideSchema(client, schema);
-    const migrations = await runMissing(client, schema, folder).catch((error) => {
-      throw error instanceof DatabaseError && error.code === insufficientPrivilege
-        ? refusedToMigrate(schema, error)
-        : error;
-    });
+    const testSchema = testSchemaOf(schema);
+    const migrations = await bringUpToDate(client, schema, folder);
     const result = await work(client);
+    await bringUpToDate(client, testSchema, folder);
+    await work(client);
+    await shareIdentity(client, schema, testSchema);
     await client.query("commit");
     return { migrations, ...result };
   });
+}
+
+/** Leaves the transaction in the schema. */
+async function bringUpToDate(client: Client, schema: string, folder: string): Promise<string[]> {
+  await provideSchema(client, schema);
+  await client.query(`set local search_path to ${escapeIdentifier(schema)}`);
+  return asMigration(schema, () => runMissing(client, schema, folder));
+}
+
+/**
+ * To the queue, the two schemas are one database, and an erased booking's key is computed in the same way in both. So the
+ * worker needs one id and one key.
+ */
+async function shareIdentity(client: Client, schema: string, testSchema: string): Promise<void> {
+  const real = escapeIdentifier(schema);
+  const test = escapeIdentifier(testSchema);
+  await asMigration(testSchema, async () => {
+    const { rows } = await client.query<{ hasId: boolean; hasKey: boolean }>(
+      `select real_id.id = test_id.id as "hasId", real_key.key is not distinct from test_key.key
+         and real_key.fingerprint is not distinct from test_key.fingerprint as "hasKey"
+       from ${real}.database_id as real_id, ${test}.database_id as test_id,
+         ${real}.digest_key as real_key, ${test}.digest_key as test_key`,
+    );
+    const { hasId, hasKey } = rows[0] ?? {};
+    if (hasId === false) await client.query(`update ${test}.database_id set id = (select id from ${real}.database_id)`);
+    if (hasKey === false)
+      await client.query(
+        `update ${test}.digest_key set (key, fingerprint) = (select key, fingerprint from ${real}.digest_key)`,
+      );
+  });
+}
+
+async function asMigration<Result>(schema: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === insufficientPrivilege) throw refusedToMigrate(schema, error);
+    throw error;
+  }
 }
 
 /**

@@ -12,6 +12,7 @@ import { bookingFields } from "@booking-events/schema";
 import { escapeIdentifier } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createPool } from "../connect/pool.ts";
+import { testSchemaOf } from "../connect/transaction-limits.ts";
 import { insertContents } from "../testing/insert-content.ts";
 import { migrate, SchemaRefusedError, UnusableDatabaseError } from "./migrate.ts";
 
@@ -19,7 +20,7 @@ const { pool, url } = useTestDatabase();
 
 describe("migrations", () => {
   test("many processes may migrate an empty database at the same time", async () => {
-    await pool.query("drop schema public cascade; create schema public");
+    await pool.query("drop schema if exists public, public_test_partners cascade; create schema public");
     const applied = await Promise.all(Array.from({ length: 5 }, () => migrate(url)));
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1);
     expect((await pool.query("select * from bookings")).rows).toEqual([]);
@@ -27,7 +28,7 @@ describe("migrations", () => {
 
   test("one process runs each, whatever the isolation level of the database is", async () => {
     const name = new URL(url).pathname.slice(1);
-    await pool.query("drop schema public cascade; create schema public");
+    await pool.query("drop schema if exists public, public_test_partners cascade; create schema public");
     await pool.query(`alter database ${name} set default_transaction_isolation = 'repeatable read'`);
     const applied = await Promise.all(Array.from({ length: 5 }, () => migrate(url)));
     await pool.query(`alter database ${name} reset default_transaction_isolation`);
@@ -83,7 +84,8 @@ describe("a database whose schema is not this release's", () => {
     expect(await migrate(url, { folder })).toEqual(["9999_zz-change"]);
     await expect(migrate(url)).rejects.toThrow("(9999_zz-change)");
     await pool.query(
-      "delete from schema_migrations where name like '9999%'; alter table bookings drop column changed; drop index added",
+      `delete from schema_migrations where name like '9999%'; alter table bookings drop column changed; drop index added;
+       drop schema public_test_partners cascade`,
     );
     await rm(folder, { recursive: true });
   });
@@ -100,7 +102,7 @@ describe("a database whose schema is not this release's", () => {
        update schema_migrations set name = '0012_of-before' where name = '0003_upkeep'`,
     ],
   ])("is refused in a sentence that says how to start over, and stays as it is: made by %s", async (_, change) => {
-    await pool.query("drop schema public cascade; create schema public");
+    await pool.query("drop schema if exists public, public_test_partners cascade; create schema public");
     await migrate(url);
     await pool.query(change);
     const before = await readTables();
@@ -223,16 +225,18 @@ describe("a later release's migration", () => {
   });
 
   test("runs together with those before it on an empty database", async () => {
-    await pool.query("drop schema public cascade; create schema public");
+    await pool.query("drop schema if exists public, public_test_partners cascade; create schema public");
     expect((await migrate(url, { folder })).at(-1)).toBe("0004_note-twice");
-    await pool.query("drop schema public cascade; create schema public");
+    await pool.query("drop schema if exists public, public_test_partners cascade; create schema public");
     await migrate(url);
   });
 });
 
 describe("in a schema of its own", () => {
-  /** PostgreSQL's longest name, and one that means itself only in quotation marks. */
-  const [longest, quoted] = ["s".repeat(63), "Odd name; --"];
+  /** The longest that has room for the name of the other schema, and one that means itself only in quotation marks. */
+  const [longest, quoted] = ["s".repeat(49), "Odd name; --"];
+  const dropBoth = (schema: string) =>
+    pool.query(`drop schema ${[schema, testSchemaOf(schema)].map(escapeIdentifier).join(", ")} cascade`);
   const owns = async (schema: string) => {
     const { rows } = await pool.query<{ name: string }>(
       `select relname as name from pg_class where relnamespace = to_regnamespace($1)
@@ -247,8 +251,9 @@ describe("in a schema of its own", () => {
     for (const schema of [longest, quoted]) {
       expect(await migrate(url, { schema })).not.toEqual([]);
       expect(await migrate(url, { schema })).toEqual([]);
-      expect(await owns(schema)).toEqual(["booking_details", "bookings", "schema_migrations"]);
-      await pool.query(`drop schema ${escapeIdentifier(schema)} cascade`);
+      for (const each of [schema, testSchemaOf(schema)])
+        expect(await owns(each)).toEqual(["booking_details", "bookings", "schema_migrations"]);
+      await dropBoth(schema);
     }
     expect(await migrate(url)).toEqual([]);
   });
@@ -259,7 +264,7 @@ describe("in a schema of its own", () => {
       await other.query("begin");
       await other.query("select pg_advisory_xact_lock(hashtextextended('migrations of public', 0))");
       expect(await migrate(url, { schema: longest })).not.toEqual([]);
-      await pool.query(`drop schema ${longest} cascade`);
+      await dropBoth(longest);
     } finally {
       other.release(true);
     }

@@ -19,7 +19,7 @@ export function rewriteTables(database: { databaseUrl: string; schema: string })
     for (const table of tables) {
       // PostgreSQL skips a table of another owner with a warning (42501).
       const note = ({ code }: { code: string | undefined }) => {
-        if (code === "42501") refused.add(table);
+        if (code === "42501") refused.add(`${database.schema}.${table}`);
       };
       client.on("notice", note);
       await client.query(`vacuum (full, analyze) ${escapeIdentifier(database.schema)}.${table}`);
