@@ -117,7 +117,7 @@ function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions)
       throw new Refusal(answers.queueUnavailable, { cause: error });
     }
     options.limiter.count(partner, body.bytes);
-    ctx.state.answer = answers.accepted(eventId, warnings);
+    ctx.state.answer = answers.accepted(eventId, warnings, event);
     options.recordWarnings(partner.id, eventId, warnings);
   };
 }

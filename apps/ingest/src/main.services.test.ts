@@ -206,6 +206,31 @@ test("an old partners file does not bring a revoked secret back, neither now nor
   expect((await second.readiness()).body).toEqual({ ready: true, warnings });
 });
 
+test("a partner that has sent events stays a test partner, or none, whatever the partners file says then", async () => {
+  const main = await start();
+  const withMark = (test: boolean) =>
+    writePartners([...partnersFile.partners, partner("marked", { "marked-secret": null }, { test })]);
+  const send = () => exchange(main.port, { path: "/booking-event/create/marked-secret", body: booking });
+  withMark(true);
+  await waitFor(async () => (await send()).status === 200);
+  expect(JSON.parse((await send()).body)).toEqual({ success: true, eventId: expect.any(String), test: true });
+
+  withMark(false);
+  await waitFor(async () => (await send()).status === 503);
+  expect(JSON.parse((await send()).body)).toMatchObject({ code: "queue-unavailable" });
+  const warnings = [expect.stringMatching(/^The partners file has changed "test" of partners .*: marked\. /)];
+  expect((await main.readiness()).body).toEqual({ ready: true, warnings });
+  // Nor does it with another process, which has only Redis to know it from.
+  const other = await startMain({ ...environment });
+  running.push(other);
+  const { status } = await exchange(other.port, { path: "/booking-event/create/marked-secret", body: booking });
+  expect(status).toBe(503);
+
+  withMark(true);
+  await waitFor(async () => (await send()).status === 200);
+  expect((await main.readiness()).body).toEqual({ ready: true });
+});
+
 test("a change to the partners file applies without a restart; an invalid one is only reported", async () => {
   const main = await start();
   const statusOf = async (secret: string) =>

@@ -52,6 +52,7 @@ import { createAnswerRecorder } from "./observe/record-answers.ts";
 import { createRefusalRecorder } from "./observe/record-refusals.ts";
 import { createWarningRecorder } from "./observe/record-warnings.ts";
 import { loadPages } from "./pages/pages.ts";
+import { TestMarks } from "./queue/keep-test-marks.ts";
 import { exportAvailability, measureEnqueuing } from "./queue/queue-metrics.ts";
 import { watchShards } from "./queue/watch-shards.ts";
 
@@ -106,13 +107,19 @@ export async function runIngest(
 ): Promise<void> {
   const context = await createContext(environment, { ...ingestParts, ...replacedParts });
   const services = await startServices(context);
-  const { partners, queue, load } = services;
+  const { partners, testMarks, queue, load } = services;
   await servePartners({
     ...context,
     createServer: (isStopping) => createIngestServer(context, services, isStopping),
     closeConnections: () => Promise.all([stopServices(services), context.tracing?.shutdown()]),
     findProblems: () => [...partners.problems(), ...findQueueProblems(services)],
-    findWarnings: () => [...partners.warnings(), ...queue.warnings(), ...load.warnings(), ...findBacklogWarnings()],
+    findWarnings: () => [
+      ...partners.warnings(),
+      ...testMarks.warnings(),
+      ...queue.warnings(),
+      ...load.warnings(),
+      ...findBacklogWarnings(),
+    ],
     backlog: freezeLimits.backlog,
   });
 }
@@ -179,6 +186,7 @@ async function startServices(context: Context) {
   return {
     ...{ partners, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders },
     convertedMidnights,
+    testMarks: new TestMarks(records.claimTestMark, logger),
   };
 }
 
@@ -263,13 +271,14 @@ async function stopServices(services: Services): Promise<void> {
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
   const { settings, logger, metrics } = context;
-  const { partners, freezes, queue, load, limiter, convertedMidnights, recorders } = services;
+  const { partners, testMarks, freezes, queue, load, limiter, convertedMidnights, recorders } = services;
   const countViolations = createViolationCounter(metrics);
   const record = (answered: ObservedRequest) => {
     countViolations(answered);
     recorders.refusals.record(answered);
     recorders.answers.record(answered);
-    recorders.accepted?.record(answered);
+    // Nobody asks a test partner for what Redis has lost.
+    if (!partners.registry().isTest(answered.partner ?? "")) recorders.accepted?.record(answered);
   };
   const observe = countPageReads(
     "ingest",
@@ -299,7 +308,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     isLate: (socket) => freezes.wasFrozen(socket) || connections.isLate(socket),
     limiter,
     turns: new Turns({ isAccepting: () => freezes.isAccepting() }),
-    enqueue: measureEnqueuing(queue.enqueue, metrics),
+    enqueue: testMarks.guard(measureEnqueuing(queue.enqueue, metrics)),
     countUnknownFields: createUnknownFieldCounter(metrics),
     convertedMidnights,
     recordWarnings: recorders.warnings.record,

@@ -37,26 +37,32 @@ export interface PartnerData {
 const bookingsPerPage = 2_000;
 
 /**
+ * @param options.testDatabase of the bookings of test partners
  * @param options.listDatabase a pool of its own, so that other questions never wait for lists
  * @param options.maxListConnections pages of lists that are compared at once
  */
 export function openPartnerData(options: {
+  isTest: (partner: string) => boolean;
   database: Pool;
+  testDatabase: Pool;
   databaseDeadlineMs: number;
   listDatabase: Pool;
   maxListConnections: number;
   digestKey: () => Promise<DigestKey>;
 }): PartnerData {
-  const { database, databaseDeadlineMs, listDatabase, digestKey } = options;
+  const { isTest, testDatabase, databaseDeadlineMs, digestKey } = options;
+  const databaseOf = (partner: string) => (isTest(partner) ? testDatabase : options.database);
+  const listDatabaseOf = (partner: string) => (isTest(partner) ? testDatabase : options.listDatabase);
   const inSlot = createSlots(options.maxListConnections);
   const inTime = <Result>(work: Promise<Result>) => withDeadline(work, databaseDeadlineMs);
   return {
-    findRecorded: (partner, eventId) => inTime(findRecordedEvent(database, partner, eventId)),
+    findRecorded: (partner, eventId) => inTime(findRecordedEvent(databaseOf(partner), partner, eventId)),
     findBooking: (partner, booking) =>
-      inTime(digestKey().then((key) => findPartnerBooking(database, key, { partner, ...booking }))),
-    readActivity: (partner, windows) => inTime(readPartnerActivity(database, partner, windows)),
-    compare: (_, listed) => inSlot(async () => compareBookings(listDatabase, await digestKey(), listed)),
-    readBookings: (partner, createdBefore) => readBookings(listDatabase, { partner, createdBefore, inSlot }),
+      inTime(digestKey().then((key) => findPartnerBooking(databaseOf(partner), key, { partner, ...booking }))),
+    readActivity: (partner, windows) => inTime(readPartnerActivity(databaseOf(partner), partner, windows)),
+    compare: (partner, listed) =>
+      inSlot(async () => compareBookings(listDatabaseOf(partner), await digestKey(), listed)),
+    readBookings: (partner, createdBefore) => readBookings(listDatabaseOf(partner), { partner, createdBefore, inSlot }),
   };
 }
 

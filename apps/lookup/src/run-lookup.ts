@@ -38,6 +38,7 @@ import {
   probeReads,
   readDatabaseTimes,
   readDigestKey,
+  testSchemaOf,
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import { ActivityReader } from "./activity/read-activity.ts";
@@ -72,6 +73,8 @@ const entries = {
 const maxDatabaseConnections = 4;
 /** Pages of lists that are compared at once. */
 const maxListConnections = 2;
+/** Lists and other questions of test partners. */
+const maxTestConnections = maxListConnections + 2;
 /** Comparing a page of references that PostgreSQL must read from a slow disk. */
 const comparisonTimeoutMs = 10_000;
 /** For a list of a million references over a slow line. */
@@ -148,7 +151,8 @@ async function startServices(context: Context) {
     onError: (error) => logger.debug({ err: error }, "writing the last use of secrets failed and will be retried"),
   });
   const digestKey = createDigestKeyReader(databases.database, settings.DIGEST_KEY);
-  const data = openPartnerData({ ...databases, databaseDeadlineMs, maxListConnections, digestKey });
+  const isTest = (partner: string) => partners.registry().isTest(partner);
+  const data = openPartnerData({ ...databases, isTest, databaseDeadlineMs, maxListConnections, digestKey });
   const watches = await startWatches(context, queue, databases.database);
   const checkDatabase = createServerCheck(
     // Without the right key, lookup would take erased bookings for missing ones.
@@ -161,10 +165,11 @@ async function startServices(context: Context) {
 }
 
 function openDatabases({ settings, logger }: Context) {
-  const open = (maxConnections: number, statementTimeoutMs: number) =>
+  const { DATABASE_SCHEMA } = settings;
+  const open = (maxConnections: number, statementTimeoutMs: number, schema = DATABASE_SCHEMA) =>
     createPool({
       databaseUrl: settings.DATABASE_URL,
-      schema: settings.DATABASE_SCHEMA,
+      schema,
       applicationName: "booking-events-lookup",
       maxConnections,
       onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
@@ -174,6 +179,8 @@ function openDatabases({ settings, logger }: Context) {
     database: open(maxDatabaseConnections, databaseDeadlineMs),
     // Lists have connections of their own, so receipts never wait for them.
     listDatabase: open(maxListConnections, comparisonTimeoutMs),
+    // While no test partner asks, it has no connections.
+    testDatabase: open(maxTestConnections, comparisonTimeoutMs, testSchemaOf(DATABASE_SCHEMA)),
   };
 }
 
@@ -208,14 +215,14 @@ async function startWatches({ settings, logger, metrics }: Context, queue: Queue
 }
 
 async function stopServices(services: Services): Promise<void> {
-  const { partners, queue, watching, tokenBuckets, database, listDatabase, records, lastUse } = services;
+  const { partners, queue, watching, tokenBuckets, database, listDatabase, testDatabase, records, lastUse } = services;
   partners.stop();
   watching.abort();
   await lastUse.stop();
   records.close();
   tokenBuckets.close();
   queue.close();
-  await Promise.all([database.end(), listDatabase.end()]);
+  await Promise.all([database.end(), listDatabase.end(), testDatabase.end()]);
 }
 
 function createLookupServer(

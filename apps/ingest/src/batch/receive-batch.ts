@@ -245,7 +245,7 @@ class Batch {
       return new Refusal(answers.queueUnavailable, { cause });
     }
     recordWarnings(source.partner, eventId, warnings);
-    return { answer: answers.accepted(eventId, warnings), kind: event.kind, eventId };
+    return { answer: answers.accepted(eventId, warnings, event), kind: event.kind, eventId };
   }
 
   #write(number: number, answer: Answer, result: Refusal | Accepted): void {

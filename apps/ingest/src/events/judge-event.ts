@@ -31,7 +31,8 @@ export interface SentEvent {
 }
 
 /** A valid event. */
-export interface JudgedEvent extends Pick<AcceptedEvent, "kind" | "payload" | "payloadJson" | "idempotencyKey"> {
+export interface JudgedEvent
+  extends Pick<AcceptedEvent, "kind" | "payload" | "payloadJson" | "idempotencyKey" | "test"> {
   payload: BookingPayload;
   warnings: FieldWarning[];
 }
@@ -43,7 +44,7 @@ export interface JudgedEvent extends Pick<AcceptedEvent, "kind" | "payload" | "p
  */
 export function judgeEvent(
   { kind, object, json, idempotencyKey, warnings }: SentEvent,
-  partner: { id: string; country?: string | null | undefined },
+  partner: { id: string; country?: string | null | undefined; test: boolean },
   { countUnknownFields, convertedMidnights }: JudgingOptions,
 ): JudgedEvent {
   const payload = checkPayload(kind, object);
@@ -52,7 +53,8 @@ export function judgeEvent(
   // The dates of a delete are not applied.
   const midnights = kind === "delete" ? [] : convertedMidnights.check(partner.id, payload);
   const all = limitWarnings([...warnings, ...likelyMistakes, ...midnights]);
-  return { kind, payload, payloadJson: json, idempotencyKey, warnings: all };
+  const test = partner.test || undefined;
+  return { kind, payload, payloadJson: json, idempotencyKey, test, warnings: all };
 }
 
 function checkPayload(kind: EventKind, object: BodyObject): BookingPayload {
