@@ -1,6 +1,6 @@
-import { OperationFailure, openContext } from "@booking-events/operations";
+import { isTestPartner, OperationFailure, openContext } from "@booking-events/operations";
 import { describeError, StartError, version } from "@booking-events/runtime";
-import { Command, CommanderError } from "@commander-js/extra-typings";
+import { Command, CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { addArrivalsCommand } from "./commands/arrivals.ts";
 import { addAuditCommand } from "./commands/audit.ts";
 import { addBookingsCommands } from "./commands/bookings.ts";
@@ -70,6 +70,8 @@ function createProgram(context: Context): Command {
       "Operate the booking-event receiver: partners, events, bookings, dead letters, subscriptions and guests.",
     )
     .version(version, "--version", "print the version")
+    .option("--test-partners", `what test partners have sent: for ${areApart.join(", ")}, if they name no partner`)
+    .hook("preAction", (self, command) => chooseBookings(self, command, context))
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
@@ -131,6 +133,23 @@ With Compose, ops is deploy/ops. From the sources, it is npm run ops --; in scri
   addMaintainCommand(program, context);
   addRetentionCommand(program, context);
   return program;
+}
+
+/** Commands whose bookings and events are those of test partners, or those of all others. */
+const areApart = ["arrivals", "events", "bookings", "dead-letters", "export"];
+
+/** Commands of a test partner, and those with --test-partners, read and change what test partners have sent. */
+function chooseBookings(program: CommandUnknownOpts, command: CommandUnknownOpts, context: Context): void {
+  const isAsked = (program.opts() as { testPartners?: true }).testPartners === true;
+  let group = command;
+  while (group.parent?.parent != null) group = group.parent;
+  if (!areApart.includes(group.name())) {
+    if (isAsked) throw new CommandFailure(`--test-partners is only for ${areApart.join(", ")}.`, { exitCode: 2 });
+    return;
+  }
+  const ofArgument = command.args[command.registeredArguments.findIndex((argument) => argument.name() === "partner")];
+  const partner = ofArgument ?? (command.opts() as { partner?: string }).partner;
+  context.isTest = isAsked || (partner !== undefined && isTestPartner(context, partner));
 }
 
 /** The message is left out if it could hold data. */

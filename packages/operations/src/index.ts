@@ -133,7 +133,7 @@ export {
   withDatabase,
 } from "./services/database.ts";
 export { openKey } from "./services/digest-key.ts";
-export { changeFile, partnersPath, requirePartner } from "./services/partners-file.ts";
+export { changeFile, isTestPartner, partnersPath, requirePartner } from "./services/partners-file.ts";
 export { describeRedisError, knowsRedis, readRedisSettings, withProducer, withRedis } from "./services/queue.ts";
 export { findOtherDatabase, requireSameDatabase } from "./services/require-same-database.ts";
 export { type Concern, findConcerns } from "./status/find-concerns.ts";

@@ -1,6 +1,7 @@
 import {
   type ActingContext,
   discardDeadLetters,
+  findEvent,
   findLettersOf,
   isUuid,
   lookUpEvent,
@@ -27,7 +28,7 @@ export function addEventRoutes(router: Router<PageState>, context: ConsoleContex
   router.get(
     "/events/:id",
     showing(context, async (request) => {
-      const found = await lookUpEvent(request.operations, readId(request));
+      const found = await lookUp(request.operations, readId(request));
       if (found !== undefined) return <EventPage view={request.view} found={found} />;
       throw new Refusal(404, "No such event", "It is neither in the queue nor in the log, nor a dead letter.");
     }),
@@ -51,7 +52,23 @@ function readId({ params }: PageRequest): string {
   throw new Refusal(404, "No such event", "An event’s id is a UUID. Check how it is spelt.");
 }
 
-async function replay(operations: ActingContext, id: string): Promise<string> {
+/** An event's id does not tell whether it is of a test partner. */
+async function lookUp(operations: ActingContext, id: string) {
+  const found = await lookUpEvent(operations, id);
+  if (found !== undefined) return found;
+  const ofTest = await lookUpEvent({ ...operations, isTest: true }, id);
+  if (ofTest !== undefined) operations.notify("The event is of a test partner.");
+  return ofTest;
+}
+
+/** Those of test partners, if the event's dead letter is among them. */
+async function chooseLetters(operations: ActingContext, id: string): Promise<ActingContext> {
+  const ofTests = { ...operations, isTest: true };
+  return (await findEvent(ofTests, id)).deadLetter === undefined ? operations : ofTests;
+}
+
+async function replay(context: ActingContext, id: string): Promise<string> {
+  const operations = await chooseLetters(context, id);
   const letters = await findLettersOf(operations, [id]);
   // The page tells what becomes of it. A worker may need longer than a request.
   const [replayed] = await replayDeadLetters(operations, letters, { isAwaited: false });
@@ -60,7 +77,8 @@ async function replay(operations: ActingContext, id: string): Promise<string> {
     : `It was not replayed: ${replayed?.detail}.`;
 }
 
-async function discard(operations: ActingContext, id: string, reason: string): Promise<string> {
+async function discard(context: ActingContext, id: string, reason: string): Promise<string> {
+  const operations = await chooseLetters(context, id);
   const letters = await findLettersOf(operations, [id]);
   const [discarded] = await discardDeadLetters(operations, letters, { reason });
   if (discarded?.result === "discarded") return "It is discarded, and will never be applied.";

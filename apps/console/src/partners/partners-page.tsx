@@ -55,7 +55,15 @@ function createColumns(view: View, traffic: PartnersPageProps["traffic"]): Colum
   ];
 }
 
-export function PartnerState({ partner: { enabled, held, secrets } }: { partner: ListedPartner }): VNode {
+export function PartnerState({ partner }: { partner: ListedPartner }): VNode {
+  return (
+    <>
+      <Admission partner={partner} /> {partner.test && <Badge tone="quiet">test</Badge>}
+    </>
+  );
+}
+
+function Admission({ partner: { enabled, held, secrets } }: { partner: ListedPartner }): VNode {
   if (!enabled) return <Badge tone="quiet">disabled</Badge>;
   if (held) return <Badge tone="warn">on hold</Badge>;
   if (!secrets.some(({ valid }) => valid)) return <Badge tone="bad">no valid secret</Badge>;

@@ -4,13 +4,15 @@ import { join } from "node:path";
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { partner } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
+import { sampleEvent } from "@booking-events/harness/sample-event";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { openRecords } from "@booking-events/queue";
+import { writeDeadLetter } from "@booking-events/store";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { useConsole } from "../testing/start-console.ts";
 import { textOf } from "../testing/text-of.ts";
 
-const { pool, url } = useTestDatabase();
+const { pool, testPool, url } = useTestDatabase();
 const folder = mkdtempSync(join(tmpdir(), "console-partners-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const file = join(folder, "partners.json");
@@ -94,4 +96,27 @@ test("a partner that does not exist has no page, and cannot be held", async () =
   expect((await browser.get("/partners/nobody")).status).toBe(404);
   expect((await browser.post("/partners/nobody/hold")).status).toBe(303);
   expect(await actions()).toMatchObject([{ command: "partners hold", outcome: "refused" }]);
+});
+
+test("a test partner is marked, and what it has sent is found by search or by its name, and on no page of the others", async () => {
+  writePartnersFile(file, [partner("acme-test", { "secret-1": null }, { test: true })]);
+  const payload = { consumerTripPartnerExternalReference: "TRIP-T" };
+  const event = sampleEvent(1, { partner: "acme-test", test: true, payload });
+  const { eventId, kind, sequence } = event;
+  await writeDeadLetter(testPool, {
+    ...{ eventId, kind, sequence, partner: "acme-test", referenceKind: "trip", reference: "TRIP-T" },
+    ...{ errorCode: "22012", error: "A bug.", attempts: 1, envelope: Buffer.from(JSON.stringify(event)) },
+  });
+  const browser = await desk.logIn();
+  const text = async (path: string) => textOf((await browser.get(path)).html);
+  expect(await text("/partners")).toContain("acme-test enabled test");
+  expect(await text("/search?q=TRIP-T")).toMatch(/dead letter test .*acme-test/);
+  for (const path of ["/", "/stuck", "/arrivals", "/events"]) expect(await text(path)).not.toContain("acme-test");
+  expect(await text("/stuck?partner=acme-test")).toContain("22012");
+  expect(await text(`/events/${eventId}`)).toContain("The event is of a test partner.");
+  const done = await browser.submit(`/events/${eventId}/discard`, { reason: "a test" });
+  expect(textOf(done.html)).toContain("It is discarded");
+  expect(await actions()).toMatchObject([
+    { command: "dead-letters discard", arguments: { test: true }, outcome: "done" },
+  ]);
 });

@@ -59,7 +59,15 @@ function Results({ text, result: { found, isCut, looked, unseen } }: { text: str
 }
 
 const columns: Column<Found>[] = [
-  { title: "What", isName: true, cell: ({ what }) => what },
+  {
+    title: "What",
+    isName: true,
+    cell: ({ what, isTest }) => (
+      <>
+        {what} {isTest && <Badge tone="quiet">test</Badge>}
+      </>
+    ),
+  },
   {
     title: "Found by",
     cell: ({ by, closeness }) => (

@@ -2,7 +2,7 @@
 // A page that a form asks for, such as one that is recorded: router.post("/…", answering(context, { role: "privacy" }, async ({ form }) => <… />));
 // An action: router.post("/partners/:partner/hold", acting(context, { role: "operator", to: ({ params }) => … }, async (request) => "Held."));
 
-import { type ActingContext, OperationFailure } from "@booking-events/operations";
+import { type ActingContext, isTestPartner, OperationFailure } from "@booking-events/operations";
 import { withDeadline } from "@booking-events/runtime";
 import type { RouterContext } from "@koa/router";
 import type { VNode } from "preact";
@@ -108,11 +108,11 @@ function toRequest(
   const { visitor } = ctx.state;
   const view = { ...visitor, now: operations.now(), path: ctx.path, notices, runbookUrl };
   const notify = (text: string) => void notices.push({ tone: "remark", text });
-  return {
-    view,
-    operations: { ...operations, by: visitor.name, notify },
-    params: ctx.params,
-    query: ctx.URL.searchParams,
-    form,
-  };
+  const query = ctx.URL.searchParams;
+  const partner = ctx.params["partner"] ?? form.get("partner") ?? query.get("partner");
+  const given = { ...operations, by: visitor.name, notify };
+  const isTest = partner !== null && isTestPartner(given, partner);
+  if (isTest && ctx.method === "GET")
+    notify(`${partner} is a test partner. Its bookings are apart from all others, and removed after seven days.`);
+  return { view, operations: { ...given, isTest }, params: ctx.params, query, form };
 }

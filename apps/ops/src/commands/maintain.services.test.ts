@@ -122,7 +122,7 @@ test("retention --dry-run shows nothing in tables that PostgreSQL has never anal
 test("what is kept forever is named as such, and stays", async () => {
   await fill();
   const forever = { RETENTION_DAYS: "0", DELETED_RETENTION_DAYS: "0", DEAD_LETTER_RETENTION_DAYS: "0" };
-  const run = (...args: string[]) => runOps(args, { environment: { DATABASE_URL: url, ...forever } });
+  const run = (...args: string[]) => runOps(args, { environment: { ...environment, ...forever } });
   const { stdout } = await run("retention", "--dry-run");
   expect(stdout.match(/kept forever/g)).toHaveLength(6);
   expect((await run("maintain")).stdout).toBe("Nothing to do.\n");

@@ -18,8 +18,8 @@ export function addMaintainCommand(program: Command, context: Context): void {
     .addOption(byOption())
     .action(async ({ by }) => {
       let hasDoneAnything = false;
-      await maintainDatabase(actAs(context, by), (done) => {
-        const lines = describe(done);
+      await maintainDatabase(actAs(context, by), (done, isTest) => {
+        const lines = isTest ? describeTests(done) : describe(done);
         hasDoneAnything ||= lines.length > 0;
         for (const line of lines) printLine(context.stdout, line);
       });
@@ -39,6 +39,14 @@ function describe({ removed, removedOpenLetters, ...done }: Maintained) {
     ...countLine("Of these, open:", removedOpenLetters, "dead letter"),
     ...countLine("Removed", operator_actions, "recorded action"),
   ];
+}
+
+/** What was removed of test partners is no loss. */
+function describeTests({ removed }: Maintained): string[] {
+  const { booking_events: events, bookings } = removed;
+  return events + bookings === 0
+    ? []
+    : [`Removed ${describeCount(bookings, "booking")} and ${describeCount(events, "event")} of test partners`];
 }
 
 function countLine(what: string, count: number, thing: string): string[] {

@@ -49,6 +49,7 @@ test("add shows the secret once, and stores its digest", async () => {
       rateLimit: { perSecond: 200, burst: 400 },
       bytesPerDay: 5_000_000_000,
       held: false,
+      test: false,
       secrets: [{ id: "s1", sha256: digestSecret(secret), createdAt: now.toISOString(), expiresAt: null }],
     },
   ]);

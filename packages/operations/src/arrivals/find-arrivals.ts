@@ -98,7 +98,7 @@ async function readQueue(
   if (!knowsRedis(context.environment)) return { words: [], problem: "REDIS_URL is not set" };
   try {
     const { events } = await withRedis(context, (settings) =>
-      listQueuedEvents({ ...settings, partner, limit: maxQueued }, toWord),
+      listQueuedEvents({ ...settings, isTest: context.isTest, partner, limit: maxQueued }, toWord),
     );
     return { words: events, problem: null };
   } catch (error) {

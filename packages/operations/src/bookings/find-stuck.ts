@@ -73,7 +73,7 @@ async function findInQueue(context: Context, { partner, cause, limit, maxLooked 
   const state = cause?.status;
   if (state === "dead") return { events: [], total: 0, looked: 0 };
   const code = cause?.code;
-  const wanted = { partner, state, code, limit, maxLooked };
+  const wanted = { isTest: context.isTest, partner, state, code, limit, maxLooked };
   return withRedis(context, (settings) => listQueuedEvents({ ...settings, ...wanted }, (event) => [event]));
 }
 

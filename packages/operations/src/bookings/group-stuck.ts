@@ -34,7 +34,9 @@ const order: StuckGroup["status"][] = ["dead", "given-up", "delayed", "held", "w
 export async function groupStuck(context: Context, { partner }: { partner: string | undefined }): Promise<StuckGroups> {
   return withDatabase(context, async (pool) => {
     await requireSameDatabase(context, pool);
-    const queue = await withRedis(context, (settings) => groupQueuedEvents({ ...settings, partner }));
+    const queue = await withRedis(context, (settings) =>
+      groupQueuedEvents({ ...settings, partner, isTest: context.isTest }),
+    );
     const dead = await groupDeadLetters(pool, { partner });
     const groups: StuckGroup[] = [
       ...dead.map(({ errorCode, count, oldestFailedAt, inQueue }) => ({

@@ -33,7 +33,7 @@ export async function searchQueue(
     const record = await readQueueRecord(settings);
     if (findOtherDatabase(record, identity) !== null)
       return { ...unseen, problem: "the queue feeds another database; see ops status" };
-    const search = await findQueuedEvents({ ...settings, ...wanted });
+    const search = await findQueuedEvents({ ...settings, ...wanted, isTest: context.isTest === true });
     return {
       ...search,
       events: search.events.filter(isOfKind(wanted.referenceKind)),

@@ -76,7 +76,7 @@ function createShownEvents() {
 async function throughOutages<Result>(context: Context, work: (pool: Pool) => Promise<Result>): Promise<Result> {
   for (let isOut = false; ; ) {
     try {
-      const result = await work(context.pool());
+      const result = await work(context.pool(context.isTest));
       if (isOut) context.notify("PostgreSQL can be reached again.");
       return result;
     } catch (error) {

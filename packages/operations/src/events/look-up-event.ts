@@ -36,9 +36,10 @@ export interface LookedUpEvent {
  * @returns undefined: it is in none of them
  */
 export async function lookUpEvent(context: Context, id: string): Promise<LookedUpEvent | undefined> {
-  const queued = knowsRedis(context.environment)
+  const inQueue = knowsRedis(context.environment)
     ? await withRedis(context, (queue) => findQueuedEvent(queue, id))
-    : null;
+    : undefined;
+  const queued = (inQueue?.envelope?.test ?? false) === (context.isTest ?? false) ? inQueue : undefined;
   const isPaused = queued ? (await withRedis(context, readQueueRecord)).isPaused : false;
   return readDatabase(context, async (client) => {
     const found = await findEvent(client, id);

@@ -2,7 +2,7 @@ import { findQueuedEvent, type QueuedEvent } from "@booking-events/queue";
 import { describeError } from "@booking-events/runtime";
 import { bookingReferenceOf, referenceKindOf } from "@booking-events/schema";
 import { type GuestSearch, toGuestSearch } from "@booking-events/store";
-import type { Context } from "../context.ts";
+import { type Context, inBoth } from "../context.ts";
 import { findEvent } from "../events/find-events.ts";
 import { type Findings, findGuestEverywhere } from "../guests/erase-guest.ts";
 import { findGuest, type StoredFindings } from "../guests/find-guest.ts";
@@ -24,6 +24,8 @@ export interface Found {
   eventId: string | null;
   /** A booking's state, an event's outcome, or why a request was refused. */
   state: string | null;
+  /** It is of a test partner. */
+  isTest: boolean;
 }
 
 export interface FoundByText {
@@ -82,24 +84,28 @@ async function findQueued(context: Context, id: string, { found, looked, unseen 
 }
 
 function toFound({ eventId, state, envelope }: QueuedEvent): Found {
-  const what = { what: "event in the queue", ...byEventId, eventId, state } as const;
+  const isTest = envelope?.test === true;
+  const what = { what: "event in the queue", ...byEventId, eventId, state, isTest } as const;
   if (envelope === null) return { ...what, partner: null, referenceKind: null, reference: null };
   const { partner, payload } = envelope;
   return { ...what, partner, referenceKind: referenceKindOf(payload), reference: bookingReferenceOf(payload) };
 }
 
 async function findStoredId(context: Context, id: string, { found, looked }: FoundByText): Promise<void> {
-  const { event, deadLetter } = await findEvent(context, id);
+  await inBoth(context, async (each) => {
+    const { event, deadLetter } = await findEvent(each, id);
+    const common = { ...byEventId, eventId: id, isTest: each.isTest === true } as const;
+    if (event !== undefined) {
+      const { partner, referenceKind, reference, outcome } = event;
+      found.push({ what: "event", ...common, partner, referenceKind, reference, state: outcome });
+    }
+    if (deadLetter !== undefined) {
+      const { partner, referenceKind, reference, resolution, errorCode } = deadLetter;
+      const state = resolution ?? errorCode;
+      found.push({ what: "dead letter", ...common, partner, referenceKind, reference, state });
+    }
+  });
   looked.push("log and dead letters, by event id");
-  if (event !== undefined) {
-    const { partner, referenceKind, reference, outcome } = event;
-    found.push({ what: "event", ...byEventId, partner, referenceKind, reference, eventId: id, state: outcome });
-  }
-  if (deadLetter !== undefined) {
-    const { partner, referenceKind, reference, resolution, errorCode } = deadLetter;
-    const state = resolution ?? errorCode;
-    found.push({ what: "dead letter", ...byEventId, partner, referenceKind, reference, eventId: id, state });
-  }
 }
 
 async function findRefused(context: Context, id: string, { found, looked, unseen }: FoundByText): Promise<void> {
@@ -116,6 +122,7 @@ async function findRefused(context: Context, id: string, { found, looked, unseen
         partner,
         eventId: null,
         state: code,
+        isTest: false,
       });
 }
 
@@ -143,18 +150,20 @@ function addFindings(
   { bookings, letters, queued = [] }: StoredFindings & Partial<Pick<Findings, "queued">>,
 ): void {
   const nothing = { partner: null, referenceKind: null, reference: null };
-  for (const { partner, referenceKind, reference, state } of bookings)
-    found.push({ what: "booking", by, closeness, partner, referenceKind, reference, eventId: null, state });
-  for (const { eventId, booking } of letters) {
+  for (const { partner, referenceKind, reference, state, isTest } of bookings)
+    found.push({ what: "booking", by, closeness, partner, referenceKind, reference, eventId: null, state, isTest });
+  for (const { eventId, booking, isTest } of letters) {
     const { partner, referenceKind, reference } = booking ?? nothing;
-    found.push({ what: "dead letter", by, closeness, partner, referenceKind, reference, eventId, state: "dead" });
+    const what = { what: "dead letter", by, closeness, isTest } as const;
+    found.push({ ...what, partner, referenceKind, reference, eventId, state: "dead" });
   }
-  for (const { jobId, match } of queued) {
+  for (const { jobId, match, isTest } of queued) {
     const { partner, referenceKind, reference } = match.isReadable ? match.booking : nothing;
     found.push({
       ...{ what: "event in the queue", by, closeness, partner, referenceKind, reference },
       eventId: jobId,
       state: "in the queue",
+      isTest,
     });
   }
 }

@@ -16,7 +16,7 @@ import {
   removeGuestSamples,
 } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
-import type { Context, Pool } from "../context.ts";
+import { type Context, inBoth, type Pool } from "../context.ts";
 import { isUuid } from "../is-uuid.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
@@ -31,12 +31,15 @@ interface Erasing {
   queue: QueuedEvents;
   key: DigestKey;
   search: GuestSearch;
+  /** What is found and erased is of test partners. */
+  isTest: boolean;
 }
 
 interface QueuedMatch {
   shard: number;
   jobId: string;
   match: MatchingEvent;
+  isTest: boolean;
 }
 
 export interface Findings extends StoredFindings {
@@ -65,17 +68,31 @@ export interface Erased {
 
 /** Finds what is stored of a guest, and what waits in the queue. */
 export async function findGuestEverywhere(context: Context, search: GuestSearch): Promise<FoundGuest> {
-  const found = await withErasing(context, search, (erasing) => findEverywhere(erasing));
-  const { exact, near } = found;
+  const found = await inBoth(context, (each) => withErasing(each, search, (erasing) => findEverywhere(erasing)));
+  const exact = join(found.map((one) => one.exact));
+  const near = join(found.map((one) => one.near));
   requireKnown(
     context,
     search.partner,
     [exact, near].flatMap((all) => [...all.bookings, ...all.letters, ...all.queued]),
   );
-  return found;
+  return { exact, near };
 }
 
-/** Erases what was found of a guest, and what has come in since. */
+function join(all: Findings[]): Findings {
+  return {
+    bookings: all.flatMap(({ bookings }) => bookings),
+    letters: all.flatMap(({ letters }) => letters),
+    queued: all.flatMap(({ queued }) => queued),
+  };
+}
+
+function ofOne({ bookings, letters, queued }: Findings, wanted: boolean): Findings {
+  const isOfOne = ({ isTest }: { isTest: boolean }) => isTest === wanted;
+  return { bookings: bookings.filter(isOfOne), letters: letters.filter(isOfOne), queued: queued.filter(isOfOne) };
+}
+
+/** Erases what was found of a guest, and what has come in since; of test partners, too. */
 export function eraseGuest(
   context: ActingContext,
   search: GuestSearch,
@@ -83,18 +100,19 @@ export function eraseGuest(
   { reason }: { reason: string },
 ): Promise<Erased> {
   const action = { command: "guests erase", arguments: { by: search.by, partner: search.partner } };
-  return recordAction(context, action, (record) =>
-    withErasing(context, search, async (erasing) => {
-      const counts: Counts = { bookings: 0, events: 0, deadLetters: 0, jobs: 0, held: 0 };
-      record.did = counts;
-      const isFound = !isNothing(found);
-      if (isFound) await eraseAll(erasing, found, { reason, by: context.by, counts });
-      return {
-        counts: isFound ? counts : null,
-        appendOnlyFiles: await erasing.queue.rewriteAppendOnlyFiles(),
-      };
-    }),
-  );
+  return recordAction(context, action, async (record) => {
+    const counts: Counts = { bookings: 0, events: 0, deadLetters: 0, jobs: 0, held: 0 };
+    record.did = counts;
+    await inBoth(context, async (each) => {
+      const ofEach = ofOne(found, each.isTest === true);
+      if (isNothing(ofEach)) return;
+      await withErasing(each, search, (erasing) => eraseAll(erasing, ofEach, { reason, by: context.by, counts }));
+    });
+    return {
+      counts: isNothing(found) ? null : counts,
+      appendOnlyFiles: await withErasing(context, search, ({ queue }) => queue.rewriteAppendOnlyFiles()),
+    };
+  });
 }
 
 export function isNothing({ bookings, letters, queued }: Findings): boolean {
@@ -112,7 +130,7 @@ async function withErasing<Result>(
       await queue.check();
       return await withDatabase(context, async (pool) => {
         await requireSameDatabase(context, pool);
-        return work({ pool, queue, key: await openKey(context, pool), search });
+        return work({ pool, queue, key: await openKey(context, pool), search, isTest: context.isTest === true });
       });
     } finally {
       queue.close();
@@ -130,16 +148,17 @@ const maxRounds = 10;
  * @param known names of bookings that have been erased; all events of them are found
  */
 async function findEverywhere(erasing: Erasing, known: ReadonlySet<string> = new Set()): Promise<FoundGuest> {
-  const { pool, queue, key, search } = erasing;
+  const { pool, queue, key, search, isTest } = erasing;
   const queued = new Map<string, QueuedMatch>();
   for await (const events of queue.read())
     for (const { shard, jobId, text } of events) {
       const match = matchEnvelope(search, text, (booking) => known.has(nameOf(booking)));
+      const isOfTest = match?.isReadable === true && match.isTest;
       // A replay may have put the event into another shard as well.
-      if (match !== undefined) queued.set(`${shard} ${jobId}`, { shard, jobId, match });
+      if (match !== undefined && isOfTest === isTest) queued.set(`${shard} ${jobId}`, { shard, jobId, match, isTest });
     }
   const { exact = [], near = [] } = Object.groupBy(queued.values(), ({ match }) => match.closeness);
-  const stored = await findStored(pool, key, search);
+  const stored = await findStored(pool, key, search, isTest);
   return { exact: { ...exactOf(stored), queued: exact }, near: { ...nearOf(stored), queued: near } };
 }
 
@@ -156,8 +175,9 @@ async function eraseAll(
   await removeGuestSamples(erasing.pool);
   const erasureId = await beginErasure(erasing.pool, { by, reason, search: erasing.search.by });
   const known = new Set<string>();
+  const heldBefore = counts.held;
   for (let round = 1; round <= maxRounds; round += 1) {
-    const hasErased = await eraseFound(erasing, found, { erasureId, by, counts, known });
+    const hasErased = await eraseFound(erasing, found, { erasureId, by, counts, known, heldBefore });
     if (!hasErased) return;
     ({ exact: found } = await findEverywhere(erasing, known));
   }
@@ -170,6 +190,8 @@ interface Round {
   counts: Counts;
   /** Names of the bookings that have been erased. */
   known: Set<string>;
+  /** Of `counts`, before this erasure. */
+  heldBefore: number;
 }
 
 /** @returns whether anything was erased */
@@ -179,7 +201,7 @@ async function eraseFound(erasing: Erasing, found: Findings, round: Round): Prom
   await eraseBookings(erasing, found, round);
   const unreadable = found.letters.filter(({ booking }) => booking === undefined).map(({ eventId }) => eventId);
   if (unreadable.length > 0) counts.deadLetters += await eraseDeadLetters(erasing.pool, unreadable, round);
-  counts.held = 0;
+  counts.held = round.heldBefore;
   for (const queued of found.queued) await eraseQueued(erasing, queued, round);
   return counts.bookings + counts.deadLetters + counts.jobs > before;
 }

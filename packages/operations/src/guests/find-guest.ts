@@ -6,14 +6,19 @@ import {
   type GuestLetter,
   type GuestSearch,
 } from "@booking-events/store";
-import type { Context, Pool } from "../context.ts";
+import { type Context, inBoth, type Pool } from "../context.ts";
 import { withDatabase } from "../services/database.ts";
 import { readKey } from "../services/digest-key.ts";
 import { requireKnown } from "../services/partners-file.ts";
 
 export interface StoredFindings {
-  bookings: GuestBooking[];
-  letters: GuestLetter[];
+  bookings: (GuestBooking & OfTest)[];
+  letters: (GuestLetter & OfTest)[];
+}
+
+interface OfTest {
+  /** It is of a test partner. */
+  isTest: boolean;
 }
 
 /** Finds what is stored of a guest, apart from what waits in the queue. */
@@ -21,14 +26,34 @@ export async function findGuest(
   context: Context,
   search: GuestSearch,
 ): Promise<{ exact: StoredFindings; near: StoredFindings }> {
-  const found = await withDatabase(context, async (pool) => findStored(pool, await readKey(context, pool), search));
+  const [real, test] = await inBoth(context, (each) =>
+    withDatabase(each, async (pool) => findStored(pool, await readKey(each, pool), search, each.isTest === true)),
+  );
+  const found = join(real, test);
   requireKnown(context, search.partner, [...found.bookings, ...found.letters]);
   return { exact: exactOf(found), near: nearOf(found) };
 }
 
-export async function findStored(pool: Pool, key: DigestKey, search: GuestSearch): Promise<StoredFindings> {
+function join(...all: (StoredFindings | undefined)[]): StoredFindings {
+  return {
+    bookings: all.flatMap((found) => found?.bookings ?? []),
+    letters: all.flatMap((found) => found?.letters ?? []),
+  };
+}
+
+/** @param isTest whether the pool is for the bookings of test partners */
+export async function findStored(
+  pool: Pool,
+  key: DigestKey,
+  search: GuestSearch,
+  isTest: boolean,
+): Promise<StoredFindings> {
   const bookings = await findGuestBookings(pool, key, search);
-  return { bookings, letters: await findGuestLetters(pool, search) };
+  const letters = await findGuestLetters(pool, search);
+  return {
+    bookings: bookings.map((booking) => ({ ...booking, isTest })),
+    letters: letters.map((letter) => ({ ...letter, isTest })),
+  };
 }
 
 /** What is the guest's. Only this may be erased. */

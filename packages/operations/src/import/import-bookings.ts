@@ -27,7 +27,11 @@ export async function prepareImport(
   wanted: Pick<ImportSource, "partner" | "kind" | "asOf">,
   { isDryRun }: { isDryRun: boolean },
 ): Promise<PreparedImport> {
-  const { country } = requirePartner(context, wanted.partner, "Nothing was imported.");
+  const { country, test } = requirePartner(context, wanted.partner, "Nothing was imported.");
+  if (test)
+    throw new OperationFailure(
+      `${wanted.partner} is a test partner, whose bookings are removed after seven days. Nothing was imported.`,
+    );
   const { BODY_LIMIT_BYTES, MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = parseEnvironment(limits, context.environment);
   requireKept(wanted.asOf, context);
   if (!isDryRun) await requireAfterHorizon(wanted.asOf, context);

@@ -10,9 +10,12 @@ import {
   setEnabled,
   setHeld,
 } from "@booking-events/partners";
+import { readTestMark } from "@booking-events/queue";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
+import { OperationFailure } from "../operation-failure.ts";
 import { changeFile, readFile } from "../services/partners-file.ts";
+import { knowsRedis, readRedisSettings } from "../services/queue.ts";
 import { recordRevoked } from "./record-revoked.ts";
 
 /** Adds a partner with a secret. The first one creates the file. */
@@ -22,10 +25,23 @@ export async function addPartner(
 ): Promise<{ added: NewSecret; isNewFile: boolean }> {
   const { id, name: _, ...rest } = partner;
   return recordAction(context, { command: "partners add", arguments: { partner: id, ...rest } }, async (record) => {
+    await refuseOtherUse(context, id, partner.test === true);
     const { added, isNew } = await changeFile(context, (file) => add(file, partner, context.now()), true);
     record.did = { secretId: added.secretId };
     return { added, isNewFile: isNew };
   });
+}
+
+/** @throws OperationFailure if the id has been that of a test partner before, and is to be another one's, or the other way around */
+async function refuseOtherUse(context: Context, id: string, isTest: boolean): Promise<void> {
+  if (!knowsRedis(context.environment)) return;
+  // If Redis does not tell, ingest refuses such events all the same.
+  const mark = await readTestMark(readRedisSettings(context.environment), id).catch(() => null);
+  if (mark === null || mark === isTest) return;
+  throw new OperationFailure(
+    `${id} has sent events as a ${mark ? "test" : "real"} partner before. Choose another id, such as ` +
+      `${isTest ? `${id}-test` : `${id}-live`}.`,
+  );
 }
 
 export async function setPartner(context: ActingContext, id: string, changes: PartnerChanges): Promise<Partner> {

@@ -110,20 +110,21 @@ async function restore(
   request: RestoreRequest,
   { isDryRun, progress }: { isDryRun: boolean; progress: RestoreProgress },
 ): Promise<Restored> {
+  const isTest = context.isTest === true;
   return withDatabase(context, async (pool) => {
     await requireSameDatabase(context, pool);
     await requireBookings(pool, request.partner);
     const restoreIn = async (run: RestoreRun | null): Promise<Restored> => {
       const place = await withRedis(context, (settings) => reservePlace(settings, !isDryRun));
       const inQueue = await findInQueue(context, request.partner);
-      const rule = toRule(request, place, inQueue);
+      const rule = toRule(request, place, { inQueue, isTest });
       for await (const page of readPages(context, pool, request, { progress, inQueue })) {
         stopIfCancelled(progress.signal);
         const events: NumberedEvent[] = [];
         for (const booking of await describePage(pool, page)) {
           const { action, reason } = planBooking(booking, rule);
           progress.plan({ ...toPlanned(booking), action, reason });
-          if (action !== null) events.push(toEvent(booking, action, { place, at: request.at }));
+          if (action !== null) events.push(toEvent(booking, action, { place, at: request.at, isTest }));
         }
         await run?.queue(events, progress);
       }
@@ -161,13 +162,17 @@ async function findInQueue(context: Context, partner: string): Promise<Set<strin
   );
 }
 
-function toRule(request: RestoreRequest, place: number, inQueue: Set<string>): RestoreRule {
+function toRule(
+  request: RestoreRequest,
+  place: number,
+  { inQueue, isTest }: { inQueue: Set<string>; isTest: boolean },
+): RestoreRule {
   const { deleteNew, unlessChangedSince } = request;
   const seenUntil = unlessChangedSince === undefined ? place : unlessChangedSince.getTime() * 1_000;
   return {
     deleteNew,
     seenUntil: Math.min(place, seenUntil),
-    isInQueue: (booking) => inQueue.has(subjectOf(booking.partner, booking.reference)),
+    isInQueue: (booking) => inQueue.has(subjectOf(booking.partner, booking.reference, isTest)),
   };
 }
 
@@ -212,7 +217,7 @@ async function* keysOfReferences(
     const none = { action: null, changedFields: [], changesOfOthers: 0, deadLetters: 0 };
     for (const { reference, keys } of keysOfEach) {
       if (keys.some((one) => found.some((other) => one.equals(other)))) continue;
-      const reason = await findReason(pool, key, keys, inQueue.has(subjectOf(partner, reference)));
+      const reason = await findReason(pool, key, keys, inQueue.has(subjectOf(partner, reference, context.isTest)));
       progress.plan({ partner, referenceKind: referenceKind ?? null, reference, reason, ...none });
     }
   }
@@ -284,7 +289,7 @@ function toPlanned(booking: Described): Omit<PlannedBooking, "action" | "reason"
 function toEvent(
   booking: RestorableBooking,
   action: "update" | "delete",
-  { place, at }: { place: number; at: Date },
+  { place, at, isTest }: { place: number; at: Date; isTest: boolean },
 ): NumberedEvent {
   const { partner, lastSequence, defaultCountryThen } = booking;
   return {
@@ -295,6 +300,7 @@ function toEvent(
     receivedAt: new Date(Math.floor(place / 1_000)).toISOString(),
     idempotencyKey: `restore-${lastSequence}-to-${at.getTime()}`,
     ...(defaultCountryThen === null ? {} : { defaultCountry: defaultCountryThen }),
+    ...(isTest && { test: isTest }),
     payload: payloadOf(action, booking),
   };
 }

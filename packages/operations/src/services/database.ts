@@ -53,7 +53,7 @@ export async function readPrepared<Result>(
  * @throws OperationFailure if the database can't be reached, or has no tables yet
  */
 export async function withDatabase<Result>(context: Context, work: (pool: Pool) => Promise<Result>): Promise<Result> {
-  const pool = context.pool();
+  const pool = context.pool(context.isTest);
   try {
     return await work(pool);
   } catch (error) {

@@ -69,6 +69,16 @@ export function requireKnown(context: Context, partner: string | undefined, foun
     throw new OperationFailure(`There is no partner ${partner}, and nothing of one. List all: ops partners list`);
 }
 
+/** Whether it is a test partner. One that is not in the partners file is none; nor is any, if there is no file. */
+export function isTestPartner(context: Context, id: string): boolean {
+  try {
+    return readPartnersFile(partnersPath(context)).partners.some((partner) => partner.id === id && partner.test);
+  } catch (error) {
+    if (error instanceof PartnersError) return false;
+    throw error;
+  }
+}
+
 export function partnersPath({ environment }: Context): string {
   return parseEnvironment({ PARTNERS_FILE: variables.PARTNERS_FILE }, environment).PARTNERS_FILE;
 }

@@ -21,7 +21,7 @@ export interface Status {
    * does not answer. What PostgreSQL has may be old then.
    */
   lastHeardOf: Map<string, Date | null>;
-  /** Null: this host does not have the partners file. */
+  /** Without test partners. Null: this host does not have the partners file. */
   enabledPartners: Set<string> | null;
   /** The partners that are on hold. */
   heldPartners: string[];
@@ -39,6 +39,7 @@ export async function readStatus(context: Context, options: { measuresPace?: boo
   const redis = readRedisSettings(context.environment);
   const databaseSettings = readDatabaseSettings(context.environment);
   const partners = readPartnersIfPossible(context);
+  const real = partners?.filter(({ test }) => !test) ?? null;
   const [queue, sentinelProblems, database, quotas] = await Promise.all([
     read(readQueueStatus(redis, options), (error) => describeRedisError(error, redis.redisServers)),
     findSentinelProblems(redis.redisServers),
@@ -50,8 +51,8 @@ export async function readStatus(context: Context, options: { measuresPace?: boo
     queue,
     sentinelProblems,
     database,
-    lastHeardOf: findLastHeardOf(queue, database, partners ?? []),
-    enabledPartners: partners && new Set(partners.filter(({ enabled }) => enabled).map(({ id }) => id)),
+    lastHeardOf: findLastHeardOf(queue, database, real ?? []),
+    enabledPartners: real && new Set(real.filter(({ enabled }) => enabled).map(({ id }) => id)),
     heldPartners: (partners ?? []).filter(({ held }) => held).map(({ id }) => id),
     quotas,
   };

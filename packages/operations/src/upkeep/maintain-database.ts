@@ -1,8 +1,8 @@
 import { readRedisTimes } from "@booking-events/queue";
 import { ClockComparison } from "@booking-events/runtime";
-import { type Maintained, type MaintenanceOptions, maintain } from "@booking-events/store";
+import { type Maintained, type MaintenanceOptions, maintain, testRetention } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
-import type { Context } from "../context.ts";
+import { type Context, inBoth } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readRetentionRules, withDatabase } from "../services/database.ts";
 import { withRedis } from "../services/queue.ts";
@@ -12,33 +12,38 @@ import { withRedis } from "../services/queue.ts";
  *
  * @param tell called with what each step has done
  */
-export function maintainDatabase(context: ActingContext, tell: (done: Maintained) => void): Promise<void> {
+export function maintainDatabase(
+  context: ActingContext,
+  tell: (done: Maintained, isTest: boolean) => void,
+): Promise<void> {
   return recordAction(context, { command: "maintain", arguments: readRetentionRules(context) }, (record) => {
     const did = { createdPartitions: 0, droppedPartitions: 0, rows: 0 };
     record.did = did;
-    return maintainAll(context, (done) => {
+    return maintainAll(context, (done, isTest) => {
       did.createdPartitions += done.createdPartitions.length;
       did.droppedPartitions += done.droppedPartitions.length;
       did.rows += Object.values(done.removed).reduce((sum, rows) => sum + rows, 0);
-      tell(done);
+      tell(done, isTest);
     });
   });
 }
 
-async function maintainAll(context: Context, tell: (done: Maintained) => void): Promise<void> {
+async function maintainAll(context: Context, tell: (done: Maintained, isTest: boolean) => void): Promise<void> {
   const rules = readRetentionRules(context);
   const comparison = new ClockComparison();
   const findClockProblem: MaintenanceOptions["findClockProblem"] = async (postgresql) =>
     comparison.findProblem({ postgresql, redis: await withRedis(context, readRedisTimes) });
-  await withDatabase(context, async (pool) => {
-    for (let hasMore = true; hasMore; ) {
-      const done = await maintain(pool, rules, { findClockProblem });
-      tell(done);
-      if (done.problems.length > 0) throw new OperationFailure(done.problems.join(" "));
-      if (done.isBusy) throw new OperationFailure("Another process maintains the database. Try again later.");
-      if (done.isLocked)
-        throw new OperationFailure("Others have locked a table for more than a second. Try again later.");
-      hasMore = done.hasMore;
-    }
-  });
+  await inBoth(context, (each) =>
+    withDatabase(each, async (pool) => {
+      for (let hasMore = true; hasMore; ) {
+        const done = await maintain(pool, each.isTest ? testRetention : rules, { findClockProblem });
+        tell(done, each.isTest === true);
+        if (done.problems.length > 0) throw new OperationFailure(done.problems.join(" "));
+        if (done.isBusy) throw new OperationFailure("Another process maintains the database. Try again later.");
+        if (done.isLocked)
+          throw new OperationFailure("Others have locked a table for more than a second. Try again later.");
+        hasMore = done.hasMore;
+      }
+    }),
+  );
 }

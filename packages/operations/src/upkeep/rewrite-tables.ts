@@ -1,4 +1,4 @@
-import { rewriteTables as rewrite } from "@booking-events/store";
+import { rewriteTables as rewrite, testSchemaOf } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
@@ -12,9 +12,13 @@ export function rewriteTables(context: ActingContext): Promise<void> {
 async function rewriteAll({ environment, notify }: Context): Promise<void> {
   const database = readDatabaseSettings(environment);
   notify("Rewriting the tables. Workers wait for that, and events wait in the queue.");
-  const refused = await rewrite(database).catch((error: unknown) => {
-    throw describeDatabaseError(error, database);
-  });
+  const refused: string[] = [];
+  for (const schema of [database.schema, testSchemaOf(database.schema)])
+    refused.push(
+      ...(await rewrite({ ...database, schema }).catch((error: unknown) => {
+        throw describeDatabaseError(error, database);
+      })),
+    );
   if (refused.length > 0)
     throw new OperationFailure(
       `Only the owner of the tables may rewrite ${refused.join(", ")}. Run as the owner: ` +

@@ -34,6 +34,7 @@ export function addAddCommand(partners: Command, context: Context): void {
         .default(defaultBytesPerDay, describeQuota(defaultBytesPerDay)),
     )
     .option("--country <code>", "where phone numbers without a country code are from, such as GB", parseCountry)
+    .option("--test", "a test partner: its bookings are apart from all others, and removed after seven days")
     .option("--expires <when>", "when the secret expires: a time or a duration", (text) =>
       parseExpiry(text, context.now()),
     )
@@ -44,14 +45,23 @@ export function addAddCommand(partners: Command, context: Context): void {
       `
 Examples:
   $ ops partners add acme --name "Acme Travel"
+  $ ops partners add acme-test --test
   $ ops partners add acme --kinds create,update --rate 50 --expires 90d
   $ ops partners add acme --json | jq -r .secret`,
     )
     .action(async (id, options) => {
-      const { name = id, kinds, rate: perSecond, quota: bytesPerDay, expires: expiresAt = null, country } = options;
+      const {
+        name = id,
+        kinds,
+        rate: perSecond,
+        quota: bytesPerDay,
+        expires: expiresAt = null,
+        country,
+        test,
+      } = options;
       const { burst = Math.max(1, Math.ceil(perSecond * burstSeconds)) } = options;
       const limits = { rateLimit: { perSecond, burst }, bytesPerDay };
-      const partner = { id, name, kinds: [...kinds], ...limits, country, expiresAt };
+      const partner = { id, name, kinds: [...kinds], ...limits, country, test, expiresAt };
       const { added, isNewFile } = await addPartner(actAs(context, options.by), partner);
       if (isNewFile) {
         printLine(
@@ -65,7 +75,7 @@ Examples:
         printJson(context.stdout, { partner: id, ...added, ...expiry });
         return;
       }
-      const heading = `Added partner ${id} with the secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
+      const heading = `Added ${test ? "test " : ""}partner ${id} with the secret ${added.secretId}, which ${describeExpiry(expiresAt)}:`;
       printSecret(context, heading, added, partner.kinds);
     });
 }

@@ -20,7 +20,10 @@ export function addListCommand(partners: Command, context: Context): void {
       "List partners and the state of their secrets. If REDIS_URL is set, the list also shows how much of its quota " +
         "each partner has used today, and when each secret was last used, which ingest records every few seconds.",
     )
-    .option("--json", "print a JSON array: id, name, enabled, held, kinds, rateLimit, bytesPerDay, country, secrets")
+    .option(
+      "--json",
+      "print a JSON array: id, name, enabled, held, test, kinds, rateLimit, bytesPerDay, country, secrets",
+    )
     .action(async ({ json }) => {
       const listed = await listPartners(context);
       if (json) printJson(context.stdout, listed);
@@ -60,9 +63,10 @@ function toRows(partner: ListedPartner): SecretRow[] {
   return [{ partner, secret: first }, ...others.map((secret) => ({ partner: undefined, secret }))];
 }
 
-function describeEnabled({ enabled, held }: ListedPartner): string {
-  if (!enabled) return "no";
-  return held ? "on hold" : "yes";
+function describeEnabled({ enabled, held, test }: ListedPartner): string {
+  const mark = test ? ", test" : "";
+  if (!enabled) return `no${mark}`;
+  return held ? `on hold${mark}` : `yes${mark}`;
 }
 
 function describeUsedQuota({ bytesPerDay, bytesToday }: ListedPartner): string {
