@@ -93,6 +93,8 @@ export type AcceptedBody = {
   success: true;
   /** The event's id, a UUID of version 7: your receipt. The `X-Request-Id` header repeats it. */
   eventId: string;
+  /** True if you are a test partner: the event is applied to test bookings. Missing otherwise. */
+  test?: true | undefined;
   /** Likely mistakes in the payload, up to 20. Missing if there are none. */
   warnings?: Array<FieldWarning> | undefined;
 };

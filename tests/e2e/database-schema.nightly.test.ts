@@ -84,11 +84,13 @@ test("a worker whose schema must not be created says so in a sentence, and waits
     await waitFor(() =>
       expect(worker.logLines().map(({ msg }) => String(msg))).toContainEqual(expect.stringContaining(sentence)),
     );
-    await pool.query(`create schema other authorization ${role}`);
+    await pool.query(
+      `create schema other authorization ${role}; create schema other_test_partners authorization ${role}`,
+    );
     await worker.untilReady();
     await worker.stop("SIGTERM");
   } finally {
-    await pool.query(`drop schema if exists other cascade; drop role ${role}`);
+    await pool.query(`drop schema if exists other, other_test_partners cascade; drop role ${role}`);
   }
 }, 60_000);
 

@@ -64,7 +64,10 @@ default_pool_size = 2
 test("two workers migrate and apply events through PgBouncer in transaction mode", async () => {
   const { environment, pool, start } = surroundings();
   const viaPooler = { DATABASE_URL: await startPgBouncer(environment["DATABASE_URL"] ?? "") };
-  await execute(environment["DATABASE_URL"] ?? "", "drop schema public cascade; create schema public");
+  await execute(
+    environment["DATABASE_URL"] ?? "",
+    "drop schema if exists public, public_test_partners cascade; create schema public",
+  );
   const [ingest] = await Promise.all([
     start("ingest"),
     start("worker", { environment: viaPooler }),
