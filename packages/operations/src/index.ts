@@ -108,6 +108,7 @@ export { countWarnings } from "./partners/count-warnings.ts";
 export { findRecentUse } from "./partners/find-recent-use.ts";
 export { findRefusals } from "./partners/find-refusals.ts";
 export { type ListedPartner, type ListedSecret, listPartners } from "./partners/list-partners.ts";
+export { readWeek, type Week } from "./partners/read-week.ts";
 export { recordRevoked } from "./partners/record-revoked.ts";
 export { attachDatabase, pauseQueue, readFedDatabase } from "./queue/change-queue.ts";
 export { retryEventsNow } from "./queue/retry-events-now.ts";
@@ -138,7 +139,7 @@ export { describeRedisError, knowsRedis, readRedisSettings, withProducer, withRe
 export { findOtherDatabase, requireSameDatabase } from "./services/require-same-database.ts";
 export { type Concern, findConcerns } from "./status/find-concerns.ts";
 export { type Reading, readStatus, type Status } from "./status/read-status.ts";
-export { type Beat, type PartnerTraffic, readDay, readRhythm, readTraffic } from "./status/read-traffic.ts";
+export { type Beat, type PartnerTraffic, readDay, readTraffic } from "./status/read-traffic.ts";
 export { addSubscription } from "./subscriptions/add-subscription.ts";
 export {
   findSubscription,

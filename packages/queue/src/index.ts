@@ -27,7 +27,7 @@ export type { QueuedEvent } from "./operate/read-queued-events.ts";
 export { readRedisTimes } from "./operate/read-redis-times.ts";
 export { reservePlace } from "./operate/reserve-place.ts";
 export { type RetriedNow, retryNow } from "./operate/retry-now.ts";
-export type { AnswerCount } from "./partners/answer-counts.ts";
+export { type AnswerCount, readAllAnswerCounts } from "./partners/answer-counts.ts";
 export {
   addUpDays,
   countDaysKept,

@@ -1,11 +1,11 @@
 import {
-  type Beat,
   countDaysKept,
   describeQuota,
   type FieldTotal,
   type ListedPartner,
   type ListedSecret,
   type RecordedRefusal,
+  type Week,
 } from "@booking-events/operations";
 import type { VNode } from "preact";
 import { EventLink } from "../events/event-link.tsx";
@@ -28,14 +28,14 @@ interface PartnerPageProps {
   view: View;
   partner: ListedPartner;
   /** This and the next two: null if it could not be read, which a notice says. */
-  rhythm: readonly Beat[] | null;
+  week: Week | null;
   refusals: readonly RecordedRefusal[] | null;
   warnings: readonly FieldTotal[] | null;
 }
 
 const maxRefusals = 50;
 
-export function PartnerPage({ view, partner, rhythm, refusals, warnings }: PartnerPageProps): VNode {
+export function PartnerPage({ view, partner, week, refusals, warnings }: PartnerPageProps): VNode {
   return (
     <Layout
       view={view}
@@ -46,23 +46,8 @@ export function PartnerPage({ view, partner, rhythm, refusals, warnings }: Partn
       <Card>
         <Facts facts={toFacts(partner)} />
       </Card>
-      <Section
-        title="Rhythm"
-        hint="Events a minute in the last week, by the hour in UTC, as a sample of the log shows."
-      >
-        {rhythm === null ? (
-          <Empty>Unknown.</Empty>
-        ) : (
-          <BarChart
-            title="Events a minute"
-            comparedWith="a week before"
-            bars={rhythm.map(({ at, perMinute, perMinuteLastWeek }) => ({
-              label: formatDayAndClock(at),
-              value: perMinute,
-              compared: perMinuteLastWeek,
-            }))}
-          />
-        )}
+      <Section title="Rhythm" hint="Accepted events in the last week, by the hour in UTC, without dry runs.">
+        {week === null ? <Empty>Unknown.</Empty> : <Rhythm week={week} />}
       </Section>
       <Refusals view={view} partner={partner.id} refusals={refusals} />
       <Section
@@ -89,6 +74,27 @@ export function PartnerPage({ view, partner, rhythm, refusals, warnings }: Partn
         />
       </Section>
     </Layout>
+  );
+}
+
+function Rhythm({ week }: { week: Week }): VNode {
+  const { accepted, refused, acceptedWeekBefore, refusedWeekBefore } = week;
+  return (
+    <>
+      <p>
+        {formatNumber(accepted)} accepted and {formatNumber(refused)} refused; the week before,{" "}
+        {formatNumber(acceptedWeekBefore)} and {formatNumber(refusedWeekBefore)}.
+      </p>
+      <BarChart
+        title="Events an hour"
+        comparedWith="a week before"
+        bars={week.hours.map((hour) => ({
+          label: formatDayAndClock(hour.at),
+          value: hour.accepted,
+          compared: hour.acceptedWeekBefore,
+        }))}
+      />
+    </>
   );
 }
 

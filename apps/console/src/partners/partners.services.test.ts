@@ -57,10 +57,19 @@ test("a partner's page shows its refusals with reasons, and its secrets without 
       ])
       .then(() => true),
   );
+  const hourOf = (ageMs: number) => new Date(Date.now() - ageMs).toISOString().slice(0, "2026-11-22T13".length);
+  const accepted = { partner: "acme", hour: hourOf(0), status: 200, code: "accepted", count: 1_234 };
+  await records.addAnswerCounts([
+    accepted,
+    { ...accepted, code: "dry-run", count: 9 },
+    { ...accepted, hour: hourOf(86_400_000), status: 422, code: "invalid-data", count: 2 },
+    { ...accepted, hour: hourOf(7 * 86_400_000), count: 5 },
+  ]);
   records.close();
   const { status, html } = await (await desk.logIn()).get("/partners/acme");
   expect(status).toBe(200);
   const text = textOf(html);
+  expect(text).toContain("1,234 accepted and 2 refused; the week before, 5 and 0.");
   expect(text).toContain("invalid-data 2 consumerPhone:null (2), agentEmail:malformed (1)");
   expect(text).toMatch(/s1 valid .* never .* s2 expired/);
   expect(html).not.toMatch(/[0-9a-f]{64}/);

@@ -6,8 +6,8 @@ import {
   type ListedPartner,
   listPartners,
   OperationFailure,
-  readRhythm,
   readTraffic,
+  readWeek,
 } from "@booking-events/operations";
 import type Router from "@koa/router";
 import type { ConsoleContext } from "../context.ts";
@@ -36,12 +36,12 @@ export function addPartnerRoutes(router: Router<PageState>, context: ConsoleCont
     showing(context, async ({ view, operations, params }) => {
       const partner = await requirePartner(operations, params["partner"] ?? "");
       const since = new Date(operations.now().getTime() - refusalsKeptMs);
-      const [rhythm, refusals, warnings] = await Promise.all([
-        orNull(operations, readRhythm(operations, partner.id)),
+      const [week, refusals, warnings] = await Promise.all([
+        orNull(operations, readWeek(operations, partner.id)),
         orNull(operations, findRefusals(operations, { partner: partner.id, since })),
         orNull(operations, countWarnings(operations, partner.id)),
       ]);
-      return <PartnerPage view={view} partner={partner} rhythm={rhythm} refusals={refusals} warnings={warnings} />;
+      return <PartnerPage view={view} partner={partner} week={week} refusals={refusals} warnings={warnings} />;
     }),
   );
   addHolding(router, context);

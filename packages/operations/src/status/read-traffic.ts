@@ -11,8 +11,6 @@ const lookedOfPartner = 100;
 const slotMs = 30 * minuteMs;
 const slotsOfDay = 48;
 const lookedOfSlot = 100;
-const rhythmSlotMs = 60 * minuteMs;
-const slotsOfWeek = 7 * 24;
 
 /** What came of a partner in the last quarter of an hour. */
 export interface PartnerTraffic {
@@ -72,14 +70,6 @@ export function readDay(context: Context): Promise<Beat[]> {
   return withDatabase(context, (pool) => compare(pool, windows, { slotMs, looked: lookedOfSlot }));
 }
 
-/** The last week of a partner, by the hour. */
-export function readRhythm(context: Context, partner: string): Promise<Beat[]> {
-  const windows = toWindows(context.now(), { slotMs: rhythmSlotMs, count: slotsOfWeek });
-  return withDatabase(context, (pool) =>
-    compare(pool, windows, { slotMs: rhythmSlotMs, looked: lookedOfSlot, partner }),
-  );
-}
-
 /** Of whole slots, so that the picture of two looks is the same, and the one that has begun. */
 function toWindows(now: Date, { slotMs, count }: { slotMs: number; count: number }): PaceWindow[] {
   const beganMs = Math.floor(now.getTime() / slotMs) * slotMs;
@@ -92,17 +82,13 @@ function toWindows(now: Date, { slotMs, count }: { slotMs: number; count: number
 async function compare(
   client: Queryable,
   windows: PaceWindow[],
-  { slotMs, looked, partner }: { slotMs: number; looked: number; partner?: string },
+  { slotMs, looked }: { slotMs: number; looked: number },
 ): Promise<Beat[]> {
   const before = windows.map(({ from }) => {
     const fromMs = from.getTime() - weekMs;
     return { from: new Date(fromMs), until: new Date(fromMs + slotMs) };
   });
-  const all = [...windows, ...before];
-  const paces = await readPaces(client, all, {
-    looked,
-    ...(partner !== undefined && { partners: all.map(() => partner) }),
-  });
+  const paces = await readPaces(client, [...windows, ...before], { looked });
   return windows.map(({ from, until }, index) => ({
     at: from,
     perMinute: toPerMinute(paces[index], until.getTime() - from.getTime()),

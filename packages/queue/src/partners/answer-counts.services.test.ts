@@ -18,5 +18,5 @@ test("answers add up by hour, status and code, are a partner's own, and expire",
   expect(await read("2026-11-23", "2026-11-22")).toEqual([later, { ...accepted, count: 4 }, refused]);
   expect(await read("2026-11-21")).toEqual([]);
   const leftMs = await redis.pttl(`${companionPrefix(prefix, "records")}:answers:acme:2026-11-22`);
-  expect(leftMs).toBeGreaterThan(6 * 86_400_000);
+  expect(leftMs).toBeGreaterThan(14 * 86_400_000);
 });

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
+import type { QueueLocation } from "../redis/connect-to-redis.ts";
+import { withConnection } from "../redis/with-connection.ts";
 import { companionPrefix } from "../shards/shards.ts";
-import { countDaysKept } from "./field-counts.ts";
 
 /** How many of a partner's events got an answer in an hour. */
 export interface AnswerCount {
@@ -13,6 +14,8 @@ export interface AnswerCount {
   count: number;
 }
 
+/** A week, and the one before it to compare it with. Today counts as a whole day. */
+const answerDaysKept = 15;
 const dayLength = "2026-11-22".length;
 const dayMs = 24 * 60 * 60 * 1_000;
 
@@ -29,8 +32,25 @@ export async function addAnswerCounts(redis: Redis, prefix: string, counts: Answ
     keys.add(key);
     pipeline.hincrby(key, `${hour} ${status} ${code}`, count);
   }
-  for (const key of keys) pipeline.pexpire(key, countDaysKept * dayMs);
+  for (const key of keys) pipeline.pexpire(key, answerDaysKept * dayMs);
   for (const [error] of (await pipeline.exec()) ?? []) if (error !== null) throw error;
+}
+
+/**
+ * Reads all counts of a partner.
+ *
+ * @throws what ioredis throws when Redis does not answer within 2 s
+ */
+export async function readAllAnswerCounts(
+  options: QueueLocation & { partner: string; now: Date },
+): Promise<AnswerCount[]> {
+  const { prefix, partner, now } = options;
+  const days = Array.from({ length: answerDaysKept }, (_, age) =>
+    new Date(now.getTime() - age * dayMs).toISOString().slice(0, dayLength),
+  );
+  return withConnection({ ...options, prefix: companionPrefix(prefix, "records") }, (redis) =>
+    readAnswerCounts(redis, prefix, { partner, days }),
+  );
 }
 
 /** Reads the counts of some days, in UTC. */
