@@ -41,20 +41,21 @@ export async function startUnderTest(
   return { ...app, pid, cpuUs: () => cpuTimeUs(pid) ?? Number.NaN };
 }
 
-/** Starts ingest, or a baseline of it, with one partner that has no limit. */
+/** Starts ingest, or a baseline of it, with two partners that have no limit. */
 export async function startIngest(
   bench: Bench,
   program: readonly string[],
   queuePrefix: string,
-): Promise<ProcessUnderTest & { createUrl: string }> {
+): Promise<ProcessUnderTest & { createUrl: string; otherCreateUrl: string }> {
   const file = join(bench.dir, `partners-${randomBytes(4).toString("hex")}.json`);
-  const { acme } = writeNewPartners(file, { acme: noLimit });
+  const { acme, zenith } = writeNewPartners(file, { acme: noLimit, zenith: noLimit });
   const ingest = await startUnderTest(bench, program, {
     REDIS_URL: bench.services.redisUrl,
     QUEUE_PREFIX: queuePrefix,
     PARTNERS_FILE: file,
   });
-  return { ...ingest, createUrl: `${ingest.url}/booking-event/create/${acme}` };
+  const createUrlOf = (secret = "") => `${ingest.url}/booking-event/create/${secret}`;
+  return { ...ingest, createUrl: createUrlOf(acme), otherCreateUrl: createUrlOf(zenith) };
 }
 
 /** Starts a worker, or a baseline of it. */

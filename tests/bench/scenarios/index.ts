@@ -1,9 +1,10 @@
 import type { Scenario } from "../scenario.ts";
 import { accept } from "./accept.ts";
 import { apply } from "./apply.ts";
+import { batch } from "./batch.ts";
 import { deliver } from "./deliver.ts";
 import { endToEnd } from "./end-to-end.ts";
 import { growth } from "./growth.ts";
 
 /** To add one: a file beside this one, and an entry here. */
-export const scenarios: readonly Scenario[] = [accept, apply, deliver, endToEnd, growth];
+export const scenarios: readonly Scenario[] = [accept, apply, batch, deliver, endToEnd, growth];

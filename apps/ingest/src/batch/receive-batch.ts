@@ -33,7 +33,7 @@ import { type Line, LineSplitter } from "./split-lines.ts";
 
 export const batchLimits = {
   /** Lines that are queued together. Their events are in Redis before the next ones are sent there. */
-  linesTogether: 100,
+  linesTogether: 50,
   /** For lines in one turn of the event loop; the last one may exceed it. Others' events come in between. */
   sliceMs: 1,
   /** How often a batch that has to wait looks whether it still must. */
