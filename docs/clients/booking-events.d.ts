@@ -285,6 +285,158 @@ export type Difference = {
   updatedAt?: string | undefined;
 };
 
+/** What you have sent, and what came of it. */
+export type Activity = {
+  /** Your id. */
+  partner: string;
+  /** When we looked, a few seconds ago at most. */
+  at: string;
+  /** The beginning of what hours, refusals and notices are about. */
+  from: string;
+  /** The end of it. */
+  until: string;
+  /** Whether your events are on hold: they get 503 with the code partner-held. */
+  isHeld: boolean;
+  /** Your events that wait to be applied. */
+  waiting: WaitingTotal;
+  /** Each hour, the oldest first. */
+  hours: Array<ActivityHour>;
+  /** The requests that were refused last, up to 50, the newest first. We keep 250 for a week. */
+  refusals: Array<RefusedRequest>;
+  /** Violated rules by field, the most frequent first. They count for whole days, in UTC. */
+  violations: Array<FieldTotal>;
+  /** Warnings by field, the most frequent first. They count for whole days, in UTC. */
+  warnings: Array<FieldTotal>;
+  /** What showed when your events were applied, the most frequent first. */
+  notices: Array<Notice>;
+  /** Events that we could not apply, up to 20, the newest first, whenever they were sent. */
+  failed: Array<FailedEvent>;
+  /** Your secrets. */
+  secrets: Array<SecretState>;
+  /** Your limits, and what you have used of them. */
+  limits: LimitsInUse;
+};
+
+/** An hour. */
+export type ActivityHour = {
+  /** When we looked, a few seconds ago at most. */
+  at: string;
+  /** What we answered to requests with events, the most frequent first. */
+  answers: Array<AnswerTotal>;
+  /** How many events of the hour did what, such as created, as in receipts. Events that wait are missing. */
+  outcomes: object;
+  /** True: the hour had so many events that only the first 500 count in outcomes. */
+  isSample: boolean;
+};
+
+/** How many requests with events got an answer. */
+export type AnswerTotal = {
+  /** The status of the answer. */
+  status: number;
+  /** Names the reason. Quote it when you ask us. */
+  code: string;
+  /** How many events had it, of the newest 1,000 that had any. */
+  count: number;
+};
+
+/** A request that was refused. */
+export type RefusedRequest = {
+  /** The `X-Request-Id` of the answer. */
+  requestId: string;
+  /** When we looked, a few seconds ago at most. */
+  at: string;
+  /** The id of the secret that was used. Null: none that we know. */
+  secretId: string | null;
+  /** The operation in the path. */
+  kind: string | null;
+  /** The status of the answer. */
+  status: number;
+  /** Names the reason. Quote it when you ask us. */
+  code: string;
+  /** Violated rules by field, the most frequent first. They count for whole days, in UTC. */
+  violations: Array<string>;
+};
+
+/** How often something was wrong with a field. */
+export type FieldTotal = {
+  /** The field. Empty: the request; payload: all of the payload; unlisted: a field that the contract does not list. */
+  field: string;
+  /** Names the reason. Quote it when you ask us. */
+  code: string;
+  /** What to send instead. */
+  advice: string;
+  /** How many events had it, of the newest 1,000 that had any. */
+  count: number;
+  /** The first time. */
+  firstAt: string;
+  /** The last time. */
+  lastAt: string;
+  /** The `X-Request-Id` of the last time. Null: there were only dry runs. */
+  lastRequestId: string | null;
+};
+
+/** What showed when your events were applied. */
+export type Notice = {
+  /** Names the reason. Quote it when you ask us. */
+  code: string;
+  /** How many events had it, of the newest 1,000 that had any. */
+  count: number;
+  /** The newest such event. */
+  lastEventId: string;
+};
+
+/** An event that we could not apply. */
+export type FailedEvent = {
+  /** The event. */
+  eventId: string;
+  /** Names the reason. Quote it when you ask us. */
+  code: string;
+  /** When we gave up. */
+  failedAt: string;
+};
+
+/** Your events that wait to be applied. */
+export type WaitingTotal = {
+  /** How many. */
+  events: number;
+  /** The one that we received first. Null: none waits. */
+  oldestEventId: string | null;
+  /** When we received it. */
+  oldestAt: string | null;
+  /** False: so many events of all partners wait that we did not look at all of them, so there may be more of yours. */
+  isComplete: boolean;
+};
+
+/** A secret of yours. */
+export type SecretState = {
+  /** What we call it. */
+  id: string;
+  /** Whether you used it for this question. */
+  isInUse: boolean;
+  /** Whether it is valid. */
+  isValid: boolean;
+  /** When it expires, or did. Null: never. */
+  expiresAt: string | null;
+  /** When it was used last, within some seconds. Null: never, as far as we know. */
+  lastUsedAt: string | null;
+};
+
+/** Your limits, and what you have used of them. */
+export type LimitsInUse = {
+  /** Events a second. */
+  perSecond: number;
+  /** Events at once. */
+  burst: number;
+  /** How many events you could send at once now. */
+  available: number;
+  /** Bytes of accepted payloads a day, in UTC. */
+  bytesPerDay: number;
+  /** How many of them you have sent today. */
+  bytesToday: number;
+  /** When the next day begins. */
+  dayEndsAt: string;
+};
+
 /** How many references were listed, and how many bookings have each result. */
 export type ReconciliationCounts = {
   references: number;
@@ -370,7 +522,7 @@ export interface ClientOptions {
 	/** The address that we gave you, such as `https://bookings.example.com`. Plain HTTP is for localhost only. */
 	baseUrl: string | URL;
 	/** The address for questions, if it is another one. */
-	lookupUrl?: string | URL;
+	lookupUrl?: string | URL | undefined;
 	/** Whoever has it can send events in your name: never ship it in a web page or an app. */
 	secret: string;
 	/**
@@ -462,7 +614,7 @@ export interface BookingEventsClient {
 	*
 	* @throws BookingEventsError if there is no answer
 	*/
-	activity(options?: AskOptions): Promise<Record<string, unknown>>;
+	activity(options?: AskOptions): Promise<Activity>;
 	/**
 	* Compares all bookings that are active at your end with those of the service, and yields each difference. The list is
 	* sent while it is read, so neither side holds it. Nothing is retried.

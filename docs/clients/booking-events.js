@@ -1,6 +1,5 @@
 // Sends booking events, asks what became of them, and compares bookings. Copy booking-events.js into your project, and
 // booking-events.d.ts beside it if you use TypeScript. It needs Node 20, a browser, Deno or an edge runtime, and no package.
-// src/client/booking-events-error.ts
 /** The event was not accepted, or no answer said that it was; or a question was not answered. Contains neither the secret nor the payload. */
 var BookingEventsError = class extends Error {
 	name = "BookingEventsError";
@@ -35,13 +34,11 @@ var BookingEventsError = class extends Error {
 		this.idempotencyKey = details.idempotencyKey;
 	}
 };
-// src/envelope/idempotency-key.ts
 /** 1 to 255 visible ASCII characters and spaces (0x20 to 0x7E): no control characters. */
 const idempotencyKeyPattern = /^[ -~]{1,255}$/;
 function isIdempotencyKey(value) {
 	return idempotencyKeyPattern.test(value);
 }
-// src/client/retry-delay.ts
 /**
 * Returns how long to wait after a failed attempt, in milliseconds. It doubles from the first to the longest.
 *
@@ -74,7 +71,6 @@ function parseHttpDate(text) {
 	const timeMs = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text) ? Date.parse(text) : NaN;
 	return Number.isNaN(timeMs) ? void 0 : timeMs;
 }
-// src/client/send-once.ts
 /** Longer than any answer of the service. What is longer comes from something else, and is not read to its end. */
 const maxAnswerBytes = 1048576;
 /** Our secrets have 43 characters. A placeholder in a test, such as "secret", is also part of ordinary words. */
@@ -225,7 +221,6 @@ function networkError(error) {
 		retryable: true
 	};
 }
-// src/client/call-service.ts
 const longestRetryDelayMs = 3e4;
 /**
 * Sends a request until it is answered with 200, refused for good, or out of attempts or time.
@@ -272,7 +267,6 @@ function wait(delayMs, signal) {
 		if (signal?.aborted) end();
 	});
 }
-// src/client/batch.ts
 /** So few that a connection holds all answers, and that little is sent again after a failure. */
 const eventsPerRequest = 500;
 /** Long, because the service reads a batch as slowly as the rate limit demands. */
@@ -340,7 +334,6 @@ function acceptLines(text) {
 		retryable: true
 	};
 }
-// src/client/event-url.ts
 /**
 * Returns the function that builds the URL of each kind of event or question.
 *
@@ -364,7 +357,6 @@ function isProtected({ protocol, hostname }) {
 	const isLocal = /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 	return protocol === "https:" || protocol === "http:" && isLocal;
 }
-// src/client/reconcile.ts
 /** What is read of the list before it is passed on. */
 const chunkLength = 65536;
 /** The service refuses a whole list, because of the secret or the rate limit for example, when the list begins. */
@@ -499,7 +491,6 @@ function parseLine(line, hide) {
 		return;
 	}
 }
-// src/client/create-client.ts
 const defaultReconcileTimeoutMs = 6e5;
 /** `setTimeout` fires at once if the delay is longer. */
 const longestTimerMs = 2 ** 31 - 1;
@@ -572,8 +563,15 @@ function createBookingEventsClient(options) {
 				limits
 			}, parts);
 		},
-		async activity(options = {}) {
-			return await ask(lookupUrl("activity"), isObject, options, "") ?? {};
+		activity({ signal } = {}) {
+			return callService({
+				url: lookupUrl("activity"),
+				init: { method: "GET" },
+				accept: acceptJson(isActivity),
+				secret,
+				signal,
+				fetch
+			}, limits);
 		},
 		receipt(eventId, options = {}) {
 			return ask(`${lookupUrl("receipt")}/${encodeURIComponent(eventId)}`, isReceipt, options, "no-such-event");
@@ -608,7 +606,7 @@ const isReceipt = (body) => {
 	return typeof eventId === "string" && typeof status === "string";
 };
 const isBookingStatus = (body) => typeof Object(body).state === "string";
-const isObject = (body) => typeof body === "object" && body !== null;
+const isActivity = (body) => Array.isArray(Object(body).hours);
 /** @throws TypeError */
 function requireKey(idempotencyKey) {
 	if (isIdempotencyKey(idempotencyKey) && !/^ | $|^".*"$/.test(idempotencyKey)) return;
@@ -657,7 +655,6 @@ function readLimits({ attemptTimeoutMs = 1e4, totalTimeoutMs = 6e4, maxAttempts 
 	for (const [name, value] of Object.entries(limits)) if (!(value >= 1 && value <= longestTimerMs)) throw new TypeError(`${name} must be a number from 1 to ${longestTimerMs}.`);
 	return limits;
 }
-// src/json/exact-double.ts
 function stripZeros(digits) {
 	return digits.slice(countZeros(digits, 0, 1), digits.length - countZeros(digits, digits.length - 1, -1));
 }
@@ -667,7 +664,6 @@ function countZeros(digits, from, step) {
 	while (digits[from + step * count] === "0") count += 1;
 	return count;
 }
-// src/json/exact-number.ts
 /**
 * A JSON number whose decimal value a double would change, such as `9007199254740993` or `1e400`. `JSON.stringify` writes
 * it as it was, in Node 22, Chrome 114, Firefox 135, Safari 18.4 and later.
@@ -720,7 +716,6 @@ function readDecimal(written) {
 		pointAt: whole.length - zeros + Number(exponent)
 	};
 }
-// src/json/canonical-json.ts
 /**
 * Writes a value as `JSON.stringify` does, but in canonical form (RFC 8785), with all digits of numbers.
 *
@@ -746,7 +741,6 @@ function byCodeUnits(one, other) {
 function hasToJson(value) {
 	return typeof value?.toJSON === "function";
 }
-// src/client/digest-of.ts
 /**
 * Returns the digest of a booking's content, as `booking` and `reconcile` use it: the SHA-256 of the payload as canonical
 * JSON (RFC 8785), in hex. In its texts, U+0000 and halves of surrogate pairs are U+FFFD, as the service stores them.
@@ -765,7 +759,6 @@ function toStorableJson(json = "") {
 function toStorable(name) {
 	return name.toWellFormed().replaceAll("\0", "�");
 }
-// src/client/version.ts
 /** Of the client, also of the file that partners download. */
 const version = "0.1.0";
 export { BookingEventsError, createBookingEventsClient, digestOf, version };

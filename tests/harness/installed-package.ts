@@ -34,10 +34,13 @@ export async function installNode(folder: string, version: string): Promise<stri
 }
 
 /** Compiles a project with the strictest options, also the declarations of the packages. @throws with what tsc says */
-export async function compileStrictly(project: string, { types, lib }: { types: string; lib: string }): Promise<void> {
+export async function compileStrictly(
+  project: string,
+  { types, lib, more = [] }: { types: string; lib: string; more?: string[] },
+): Promise<void> {
   const options = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false", "--noEmit"];
   const target = ["--module", "nodenext", "--target", "es2024", "--lib", lib, "--types", types];
-  await run(join(root, "node_modules/.bin/tsc"), [...options, ...target, "main.ts"], { cwd: project }).catch(
+  await run(join(root, "node_modules/.bin/tsc"), [...options, ...target, "main.ts", ...more], { cwd: project }).catch(
     (error: { stdout: string }) => {
       throw new Error(error.stdout);
     },

@@ -1,4 +1,5 @@
 import { execFile, spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { copyFile, cp, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -66,15 +67,9 @@ export const partnerLanguages: PartnerLanguage[] = [
     adapter: "Adapter.java",
     proxy: (port) => ({ args: ["-Dhttps.proxyHost=127.0.0.1", `-Dhttps.proxyPort=${port}`] }),
     async command(folder, file) {
-      await run("javac", [
-        "--release",
-        "11",
-        "-Xlint:all",
-        "-Werror",
-        "-d",
-        folder,
-        join(folder, "BookingEvents.java"),
-      ]);
+      const options = ["--release", "11", "-Xlint:all", "-Werror", "-d", folder];
+      if (!existsSync(join(folder, "BookingEvents.class")))
+        await run("javac", [...options, join(folder, "BookingEvents.java")]);
       return ["java", "-XX:TieredStopAtLevel=1", "--class-path", folder, file];
     },
   },

@@ -26,6 +26,8 @@ const source = new URL("../src/client/", import.meta.url);
 const bodies = [
   ...["BookingInput", "BookingReference", "Accepted", "DryRunPassed", "Warning", "Violation"],
   ...["Receipt", "Readings", "BookingStatus", "ListedReference", "Difference"],
+  ...["Activity", "ActivityHour", "AnswerTotal", "RefusedRequest", "FieldTotal", "Notice", "FailedEvent"],
+  ...["WaitingTotal", "SecretState", "LimitsInUse"],
 ];
 /** Where the document and the code have different names. */
 const namesInCode: Record<string, string> = {
@@ -51,7 +53,7 @@ async function buildModule(): Promise<string> {
   const build = await rolldown({ input: fileURLToPath(new URL("index.ts", source)), platform: "neutral" });
   const { output } = await build.generate();
   await build.close();
-  return `${introduction}${output[0].code.replaceAll(/^\/\/ ?(?:#(?:end)?region|packages\/).*\n/gm, "")}`;
+  return `${introduction}${output[0].code.replaceAll(/^\/\/ ?(?:#(?:end)?region.*|\S+\.ts)\n/gm, "")}`;
 }
 
 function buildTypes(): string {

@@ -13,4 +13,5 @@ var sent = new Dictionary<string, object>
 };
 var booking = await bookings.BookingAsync("TRIP-1");
 if (booking == null) Console.WriteLine("unknown");
-else Console.WriteLine($"{booking["state"]} {BookingEventsClient.Digest(sent).Equals(booking["digest"])}");
+else if (!booking.ContainsKey("digest")) Console.WriteLine(booking["state"]);
+else Console.WriteLine($"active {BookingEventsClient.Digest(sent).Equals(booking["digest"])}");

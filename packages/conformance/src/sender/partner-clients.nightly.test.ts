@@ -193,7 +193,7 @@ describe.each(partnerLanguages)("in $name,", (language) => {
         refuse(404, "no-such-event"),
         { status: 200, body: { state: "erased" } },
         refuse(404, "no-such-booking"),
-        { status: 200, body: { limits: { perSecond: 2.5 }, refusals: [] } },
+        { status: 200, body: { hours: [], limits: { perSecond: 2.5 } } },
         refuse(404, "no-such-path"),
       ]);
       onTestFinished(lookup.close);
@@ -204,7 +204,7 @@ describe.each(partnerLanguages)("in $name,", (language) => {
       expect(await ask("receipt", "a/b")).toEqual({ answer: null });
       expect(await ask("booking", "A & Ü")).toEqual({ answer: { state: "erased" } });
       expect(await ask("booking", "A")).toEqual({ answer: null });
-      expect(await ask("activity", null)).toEqual({ answer: { limits: { perSecond: 2.5 }, refusals: [] } });
+      expect(await ask("activity", null)).toEqual({ answer: { hours: [], limits: { perSecond: 2.5 } } });
       expect(await ask("receipt", eventId)).toMatchObject({ code: "no-such-path", retryable: false });
 
       const paths = lookup.requests.map(({ path }) => path.replaceAll("%20", "+"));

@@ -1,3 +1,4 @@
+import type { Activity } from "../answers/activity.ts";
 import type { AcceptedBody, DryRunBody } from "../answers/answer-bodies.ts";
 import type {
   BookingStatus,
@@ -24,7 +25,7 @@ export interface ClientOptions {
   /** The address that we gave you, such as `https://bookings.example.com`. Plain HTTP is for localhost only. */
   baseUrl: string | URL;
   /** The address for questions, if it is another one. */
-  lookupUrl?: string | URL;
+  lookupUrl?: string | URL | undefined;
   /** Whoever has it can send events in your name: never ship it in a web page or an app. */
   secret: string;
   /**
@@ -122,7 +123,7 @@ export interface BookingEventsClient {
    *
    * @throws BookingEventsError if there is no answer
    */
-  activity(options?: AskOptions): Promise<Record<string, unknown>>;
+  activity(options?: AskOptions): Promise<Activity>;
   /**
    * Compares all bookings that are active at your end with those of the service, and yields each difference. The list is
    * sent while it is read, so neither side holds it. Nothing is retried.
@@ -195,8 +196,9 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
       const parts = withKeys(events);
       return sendBatch({ url: eventUrl("batch"), secret, signal, fetch, dryRun, limits }, parts);
     },
-    async activity(options = {}) {
-      return (await ask(lookupUrl("activity"), isObject, options, "")) ?? {};
+    activity({ signal } = {}) {
+      const request = { url: lookupUrl("activity"), init: { method: "GET" }, accept: acceptJson(isActivity) };
+      return callService({ ...request, secret, signal, fetch }, limits);
     },
     receipt(eventId, options = {}) {
       return ask(`${lookupUrl("receipt")}/${encodeURIComponent(eventId)}`, isReceipt, options, "no-such-event");
@@ -226,7 +228,7 @@ const isReceipt = (body: unknown): body is Receipt => {
 };
 const isBookingStatus = (body: unknown): body is BookingStatus => typeof Object(body).state === "string";
 
-const isObject = (body: unknown): body is Record<string, unknown> => typeof body === "object" && body !== null;
+const isActivity = (body: unknown): body is Activity => Array.isArray(Object(body).hours);
 
 /** @throws TypeError */
 function requireKey(idempotencyKey: string): void {

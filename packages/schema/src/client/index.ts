@@ -1,3 +1,4 @@
+export type { Activity } from "../answers/activity.ts";
 export type {
   BookingStatus,
   Difference,
