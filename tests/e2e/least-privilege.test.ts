@@ -370,6 +370,18 @@ test("the grants are for the schema of DATABASE_SCHEMA", async () => {
   expect(await ops(["events", "list"], inSecond)).toMatchObject({ exitCode: 1 });
   expect(await ops(["migrate", "--grant"], environment)).toMatchObject({ exitCode: 0 });
   expect(await ops(["events", "list"], inSecond)).toMatchObject({ exitCode: 0 });
+  // For the bookings of test partners, too, which nobody follows. Only those the worker may remove.
+  expect(await ops(["--test-partners", "events", "list"], inSecond)).toMatchObject({ exitCode: 0 });
+  const { rows } = await owner.query(
+    `select
+       (select json_agg(name order by name) from unnest(array['worker', 'lookup', 'ops', 'console', 'reader', 'webhooks'])
+         as name where has_schema_privilege('booking_events_' || name, 'second_test_partners', 'usage')) as users,
+       has_function_privilege('booking_events_worker', 'second_test_partners.delete_test_data(timestamptz, integer)',
+         'execute') as removes,
+       has_function_privilege('booking_events_worker', 'second.delete_test_data(timestamptz, integer)',
+         'execute') as "removesReal"`,
+  );
+  expect(rows).toEqual([{ users: ["console", "lookup", "ops", "worker"], removes: true, removesReal: false }]);
 });
 
 test("a worker that finds a migration missing says so and waits for the owner to migrate", async () => {
