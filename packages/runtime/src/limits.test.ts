@@ -54,6 +54,10 @@ describe("the partner guide has the limits of the code", () => {
     ),
     "unanswered requests on a connection": readConstant(server, "maxRequestsUnderWay"),
     "time in which you must read an answer": readConstant(server, "unreadAnswerTimeoutMs"),
+    // As an event alone.
+    "line of a [batch](#first-loads)": Number(v.parse(variables.BODY_LIMIT_BYTES, undefined)),
+    // Of each partner: no constant, but a set of partners.
+    "batches at once": 1,
   };
 
   test("in its table", () => {
