@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { createInterface } from "node:readline";
 import { waitFor } from "@booking-events/harness";
-import { exchange } from "@booking-events/harness/http-client";
+import { connect, exchange } from "@booking-events/harness/http-client";
 import { acmeSecret, partner, partnersFile } from "@booking-events/harness/partners";
 import { createPartnerRegistry, type PartnersFile } from "@booking-events/partners";
 import { answers } from "@booking-events/schema";
@@ -310,4 +310,47 @@ test("the events of others are answered while a batch goes on", async () => {
   // It has not ended yet.
   expect(ingest.observed.at(-1)?.kind).toBe("create");
   expect(await batch.rest()).toHaveLength(3_999);
+});
+
+describe("however a batch is framed", () => {
+  const line = `${create(booking(1))}\n`;
+  const head = (version: string, ...headers: string[]) =>
+    `POST /booking-event/batch/${acmeSecret} HTTP/${version}\r\nHost: a\r\nContent-Type: application/x-ndjson\r\n${headers.join("\r\n")}\r\n\r\n`;
+  const length = (bytes: number) => `Content-Length: ${bytes}`;
+  const isAnswered = /HTTP\/1\.1 200 OK.*"line":1,"status":200/s;
+
+  test.each([
+    ["HTTP/1.0", [head("1.0", length(line.length)), line], isAnswered],
+    [
+      "a client that waits to be asked for it",
+      [head("1.1", length(line.length), "Expect: 100-continue"), line],
+      /100 Continue.*"line":1,"status":200/s,
+    ],
+    ["a length that is too long", [head("1.1", length(line.length + 9)), line, undefined], isAnswered],
+    [
+      "a malformed chunk",
+      [head("1.1", "Transfer-Encoding: chunked"), `${line.length.toString(16)}\r\n${line}\r\n`, "zz\r\n"],
+      isAnswered,
+    ],
+    [
+      "another request behind it",
+      [head("1.1", length(line.length)) + line, "GET /healthz HTTP/1.1\r\n\r\n", undefined],
+      isAnswered,
+    ],
+  ])("%s: what arrived is answered, and the connection ends", async (_what, parts, expected) => {
+    const { socket, closed } = await connect(ingest.port);
+    let received = "";
+    socket.on("data", (chunk) => {
+      received += chunk;
+    });
+    for (const part of parts) {
+      if (part === undefined) socket.end();
+      else socket.write(part);
+      if (part !== parts.at(-1)) await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await waitFor(() => expect(received).toMatch(expected));
+    socket.end();
+    await closed;
+    expect(received.match(/"line":/g)).toHaveLength(1);
+  });
 });
