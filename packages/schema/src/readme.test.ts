@@ -29,7 +29,9 @@ test.each(examples)("the README's example prints the stated output: $title", asy
     { status: 200, body: { eventId, status: "waiting" } },
     { status: 200, body: differences.map((line) => `${JSON.stringify(line)}\n`).join("") },
   ];
-  const receiver = await startScriptedReceiver(title.startsWith("Ask") ? asking : sending);
+  const outbox = [...sending, ...asking.slice(1)];
+  const steps = title.startsWith("Ask") ? asking : title.endsWith("outbox") ? outbox : sending;
+  const receiver = await startScriptedReceiver(steps);
 
   const { stdout } = await promisify(execFile)(
     process.execPath,
@@ -46,7 +48,7 @@ test.each(examples)("the README's example prints the stated output: $title", asy
 
 test("every code block in the README is tested", () => {
   expect(examples).toHaveLength(readme.split("```ts\n").length - 1);
-  expect(examples).toHaveLength(6);
+  expect(examples).toHaveLength(7);
 });
 
 /** The README is part of the package, whose other folders a reader may not have. */
