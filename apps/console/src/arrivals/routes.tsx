@@ -11,7 +11,7 @@ const windowMs: Record<Window, number> = {
   "48h": 48 * hourMs,
   "7d": 168 * hourMs,
 };
-const maxGuests = 100;
+const maxGuests = 200;
 
 export function addArrivalRoutes(router: Router<PageState>, context: ConsoleContext): void {
   router.get(
