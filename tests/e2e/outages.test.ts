@@ -21,8 +21,11 @@ beforeAll(async () => {
   await migrate(own.postgres.url);
   // Not the administrator, for whom PostgreSQL reserves some connections.
   await own.pool.query("create role service login password 'service'");
-  await own.pool.query("grant all on all tables in schema public to service");
-  await own.pool.query("grant usage on all sequences in schema public to service");
+  for (const schema of ["public", "public_test_partners"])
+    await own.pool.query(
+      `grant usage on schema ${schema} to service; grant all on all tables in schema ${schema} to service;
+       grant usage on all sequences in schema ${schema} to service`,
+    );
   const serviceUrl = Object.assign(new URL(own.postgres.url), { username: "service", password: "service" });
   own.environment["DATABASE_URL"] = serviceUrl.href;
 });
