@@ -41,7 +41,12 @@ export function PartnerPage({ view, partner, week, refusals, warnings }: Partner
       view={view}
       title={partner.id}
       intro={<Text value={partner.name} />}
-      actions={<Hold view={view} partner={partner} />}
+      actions={
+        <>
+          <Hold view={view} partner={partner} />
+          <Export view={view} id={partner.id} />
+        </>
+      }
     >
       <Card>
         <Facts facts={toFacts(partner)} />
@@ -109,8 +114,18 @@ function toFacts(partner: ListedPartner) {
     ["Phones without a country are of", country ?? null],
     ["Events", <a href={paths.events({ partner: partner.id })}>What it has sent</a>],
     ["Bookings", <a href={`/restore?${new URLSearchParams({ partner: partner.id })}`}>Restore…</a>],
-    ["As CSV", <code>{`ops export bookings --csv --partner ${partner.id} > bookings.csv`}</code>],
   ] as const;
+}
+
+function Export({ view, id }: { view: View; id: string }): VNode {
+  return (
+    <ConfirmForm view={view} role="operator" action={`${paths.partner(id)}/bookings.csv`} verb="Export">
+      <p>
+        All its bookings as CSV: references, states, times, and the days and places of trips, without the other values.
+        It is recorded in the audit. For events, for a time and for JSON lines, there is <code>ops export</code>.
+      </p>
+    </ConfirmForm>
+  );
 }
 
 function Hold({ view, partner: { id, held } }: { view: View; partner: ListedPartner }): VNode {

@@ -129,3 +129,17 @@ test("a test partner is marked, and what it has sent is found by search or by it
     { command: "dead-letters discard", arguments: { test: true }, outcome: "done" },
   ]);
 });
+
+test("whoever operates exports a partner's bookings, which is recorded; viewers do not", async () => {
+  const browser = await desk.logIn("Ada");
+  expect((await browser.get("/partners/acme")).html).toContain('action="/partners/acme/bookings.csv"');
+  const file = await browser.post("/partners/acme/bookings.csv");
+  expect(file.headers.get("content-disposition")).toBe('attachment; filename="bookings-acme.csv"');
+  expect(file.html).toMatch(/^bookingId,partner,referenceKind,reference,state,.*\r\n$/);
+  expect(await actions()).toMatchObject([{ operator: "Ada", command: "export bookings", outcome: "done" }]);
+  const unknown = await browser.post("/partners/nobody/bookings.csv");
+  expect(unknown.status).toBeGreaterThanOrEqual(400);
+  expect(unknown.html).toContain("nobody");
+  const viewer = desk.visitAs({ name: "Eve", roles: ["viewer"] });
+  expect((await viewer.post("/partners/acme/bookings.csv")).status).toBe(403);
+});

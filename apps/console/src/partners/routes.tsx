@@ -1,6 +1,7 @@
 import {
   type ActingContext,
   countWarnings,
+  exportRows,
   findRefusals,
   holdPartner,
   type ListedPartner,
@@ -12,7 +13,7 @@ import {
 import type Router from "@koa/router";
 import type { ConsoleContext } from "../context.ts";
 import { paths } from "../page/paths.ts";
-import { acting, type PageState, showing } from "../server/page-routes.ts";
+import { acting, downloading, type PageState, showing } from "../server/page-routes.ts";
 import { Refusal } from "../server/refusal.ts";
 import { PartnerPage } from "./partner-page.tsx";
 import { PartnersPage } from "./partners-page.tsx";
@@ -45,6 +46,15 @@ export function addPartnerRoutes(router: Router<PageState>, context: ConsoleCont
     }),
   );
   addHolding(router, context);
+  router.post(
+    "/partners/:partner/bookings.csv",
+    downloading(
+      context,
+      { role: "operator", name: ({ params }) => `bookings-${params["partner"]}.csv` },
+      ({ operations, params: { partner } }, write) =>
+        exportRows(operations, { what: "bookings", format: "csv", withPayload: false, partner }, write),
+    ),
+  );
 }
 
 function addHolding(router: Router<PageState>, context: ConsoleContext): void {

@@ -1,7 +1,10 @@
 // A page:    router.get("/partners/:partner", showing(context, async ({ view, operations, params }) => <PartnerPage … />));
 // A page that a form asks for, such as one that is recorded: router.post("/…", answering(context, { role: "privacy" }, async ({ form }) => <… />));
+// A file: router.post("/…", downloading(context, { role: "operator", name: () => "bookings.csv" }, async ({ params }, write) => …));
 // An action: router.post("/partners/:partner/hold", acting(context, { role: "operator", to: ({ params }) => … }, async (request) => "Held."));
 
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
 import { type ActingContext, isTestPartner, OperationFailure } from "@booking-events/operations";
 import { withDeadline } from "@booking-events/runtime";
 import type { RouterContext } from "@koa/router";
@@ -86,6 +89,37 @@ export function acting(
     ctx.redirect("to" in shown ? shown.to : to(request));
     // "See Other": to load the page again does not act again.
     ctx.status = 303;
+  };
+}
+
+/**
+ * Answers a form with a file, as it is made. What fails before its first line is an error page; later, the download breaks
+ * off.
+ *
+ * @param make writes the file, and waits for each piece
+ */
+export function downloading(
+  context: ConsoleContext,
+  { role, name }: { role: Role; name: (request: PageRequest) => string },
+  make: (request: PageRequest, write: (text: string) => Promise<void>) => Promise<unknown>,
+) {
+  return async (ctx: PageContext): Promise<void> => {
+    requireRole(ctx, role);
+    const request = toRequest(context, ctx, { notices: [], form: await readForm(ctx) });
+    const file = new PassThrough();
+    const begun = Promise.withResolvers<void>();
+    const making = make(request, async (text) => {
+      begun.resolve();
+      if (!file.destroyed && !file.write(text)) await Promise.race([once(file, "drain"), once(file, "close")]);
+      if (file.destroyed) throw new OperationFailure("The download was broken off.");
+    });
+    await Promise.race([begun.promise, making]);
+    making.then(
+      () => file.end(),
+      (error) => file.destroy(error),
+    );
+    ctx.attachment(name(request));
+    ctx.body = file;
   };
 }
 
