@@ -108,7 +108,7 @@ export { countWarnings } from "./partners/count-warnings.ts";
 export { findRecentUse } from "./partners/find-recent-use.ts";
 export { findRefusals } from "./partners/find-refusals.ts";
 export { type ListedPartner, type ListedSecret, listPartners } from "./partners/list-partners.ts";
-export { readWeek, type Week } from "./partners/read-week.ts";
+export { readWeek, readWeeks, type Week } from "./partners/read-week.ts";
 export { recordRevoked } from "./partners/record-revoked.ts";
 export { attachDatabase, pauseQueue, readFedDatabase } from "./queue/change-queue.ts";
 export { retryEventsNow } from "./queue/retry-events-now.ts";

@@ -88,3 +88,32 @@ function cellsOf(table: string): string[][] {
 function settings() {
   return { redisServers: environment.REDIS_URL, prefix: environment.QUEUE_PREFIX };
 }
+
+test("week counts what was accepted and refused, beside the week before, of one partner or of all", async () => {
+  const records = openRecords({ ...settings(), connectionName: "test", onError: () => {} });
+  const accepted = { partner: "acme", hour: "2026-11-22T11", status: 200, code: "accepted", count: 30 };
+  const counts = [
+    accepted,
+    { ...accepted, code: "dry-run", count: 4_000 },
+    { ...accepted, hour: "2026-11-15T13", count: 5 },
+    { ...accepted, hour: "2026-11-15T12", count: 700 },
+    { ...accepted, hour: "2026-11-08T12", count: 9_000 },
+    { ...accepted, status: 422, code: "invalid-data", count: 2 },
+    { ...accepted, status: 503, code: "overloaded", count: 60 },
+  ];
+  await waitFor(() => records.addAnswerCounts(counts).then(() => true));
+  records.close();
+
+  const { exitCode, stdout } = await run("week");
+  expect(exitCode).toBe(0);
+  expect(cellsOf(stdout)).toEqual([
+    ["PARTNER", "ACCEPTED", "REFUSED", "ACCEPTED BEFORE", "REFUSED BEFORE"],
+    ["acme", "35", "2", "700", "0"],
+    ["other", "0", "0", "0", "0"],
+  ]);
+  const [week] = JSON.parse((await run("week", "acme", "--json")).stdout);
+  expect(week).toMatchObject({ partner: "acme", accepted: 35, acceptedWeekBefore: 700 });
+  expect(week.hours).toHaveLength(168);
+  expect(week.hours.at(-1)).toEqual({ at: "2026-11-22T12:00:00.000Z", accepted: 0, acceptedWeekBefore: 700 });
+  expect(await run("week", "nobody")).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("nobody") });
+});

@@ -9,6 +9,7 @@ import { addRevokeCommand } from "./partners/revoke.ts";
 import { addRotateCommand } from "./partners/rotate.ts";
 import { addSetCommand } from "./partners/set.ts";
 import { addWarningsCommand } from "./partners/warnings.ts";
+import { addWeekCommand } from "./partners/week.ts";
 
 export function addPartnersCommands(program: Command, context: Context): void {
   const partners = program
@@ -28,4 +29,5 @@ export function addPartnersCommands(program: Command, context: Context): void {
   addHoldCommands(partners, context);
   addRenameCommand(partners, context);
   addWarningsCommand(partners, context);
+  addWeekCommand(partners, context);
 }

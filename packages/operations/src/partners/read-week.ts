@@ -1,5 +1,6 @@
 import { type AnswerCount, readAllAnswerCounts } from "@booking-events/queue";
 import type { Context } from "../context.ts";
+import { readFile, requirePartner } from "../services/partners-file.ts";
 import { withRedis } from "../services/queue.ts";
 
 const hourMs = 60 * 60_000;
@@ -36,6 +37,22 @@ export async function readWeek(context: Context, partner: string): Promise<Week>
     acceptedWeekBefore: sum(accepted, before),
     refusedWeekBefore: sum(refused, before),
   };
+}
+
+/**
+ * Does the same for several partners.
+ *
+ * @param partner undefined: all
+ */
+export async function readWeeks(
+  context: Context,
+  partner: string | undefined,
+): Promise<(Week & { partner: string })[]> {
+  const partners =
+    partner === undefined ? readFile(context, (file) => file.partners) : [requirePartner(context, partner)];
+  const weeks = [];
+  for (const { id } of partners) weeks.push({ partner: id, ...(await readWeek(context, id)) });
+  return weeks;
 }
 
 function sumByHour(counts: AnswerCount[]): Map<number, number> {
