@@ -2,10 +2,11 @@ import { readFileSync } from "node:fs";
 import { bookingFields, eventKinds } from "@booking-events/schema";
 import { beforeAll, describe, expect, test } from "vitest";
 import { loadPages } from "../src/pages/pages.ts";
-import { buildDocs, readSources, type Sources } from "./build-docs.ts";
+import { buildDocs } from "./build-docs.ts";
 import { renderGuide } from "./guide.ts";
 import { html } from "./html.ts";
 import { readSamples } from "./samples.ts";
+import { readSources, type Sources } from "./sources.ts";
 
 const names = ["index.html", "reference.html", "try-it.html", "search.json"];
 const documents = ["index.html", "reference.html", "try-it.html"] as const;

@@ -1,19 +1,8 @@
-import { readFileSync } from "node:fs";
-import { type Client, readClients } from "./clients.ts";
 import { renderPage } from "./docs-page.ts";
 import { renderGuide } from "./guide.ts";
-import type { OpenApi } from "./openapi.ts";
 import { renderReference } from "./reference.ts";
-import { readSamples, type Samples } from "./samples.ts";
+import { readSources, type Sources } from "./sources.ts";
 import { renderTryIt } from "./try-it.ts";
-
-/** What the pages are made of. Nothing of it is written a second time for them. */
-export interface Sources {
-  openApi: OpenApi;
-  guide: string;
-  samples: Samples;
-  clients: Client[];
-}
 
 /** Renders the pages of `/docs` and their index for the search. The keys are the names of the files. */
 export function buildDocs(sources: Sources = readSources()): Record<string, string> {
@@ -28,15 +17,5 @@ export function buildDocs(sources: Sources = readSources()): Record<string, stri
     "try-it.html": renderPage({ page: "try-it", title: "Try it", version, chapters, body: renderTryIt() }),
     // One in each line, so that Git can merge changes of several.
     "search.json": `[\n${found.map((each) => JSON.stringify(each)).join(",\n")}\n]\n`,
-  };
-}
-
-export function readSources(): Sources {
-  const documents = new URL("../../../docs/", import.meta.url);
-  return {
-    openApi: JSON.parse(readFileSync(new URL(import.meta.resolve("@booking-events/schema/openapi.json")), "utf8")),
-    guide: readFileSync(new URL("partner-guide.md", documents), "utf8"),
-    samples: readSamples(new URL("clients/samples/", documents)),
-    clients: readClients(new URL("clients/", documents)),
   };
 }

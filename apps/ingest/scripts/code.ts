@@ -7,12 +7,20 @@ import php from "highlight.js/lib/languages/php";
 import python from "highlight.js/lib/languages/python";
 import typescript from "highlight.js/lib/languages/typescript";
 import { Html, html } from "./html.ts";
-import type { Sample } from "./samples.ts";
 
 const languages = { bash, csharp, java, json, php, python, typescript };
 for (const [name, grammar] of Object.entries(languages)) hljs.registerLanguage(name, grammar);
 
 export type Language = keyof typeof languages;
+
+/** A piece of code in one of the languages that readers choose from. */
+export interface Sample {
+  /** What the page keeps as the reader's choice. */
+  id: string;
+  name: string;
+  language: Language;
+  text: string;
+}
 
 /** A block of code with its colours, and a title above it. */
 export function renderCode(title: string, text: string, language?: Language): Html {

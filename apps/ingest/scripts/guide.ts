@@ -1,11 +1,11 @@
 import { Marked, type Token, type Tokens } from "marked";
-import type { Sources } from "./build-docs.ts";
 import { type Chapter, type Entry, type Found, renderHeading, renderRow } from "./chapter.ts";
 import { renderClients } from "./clients.ts";
 import { renderAnswer, renderCode, renderTabs } from "./code.ts";
 import { createGuideRenderer, toAnchor } from "./guide-renderer.ts";
 import { Html, html } from "./html.ts";
 import { findAnchors } from "./openapi.ts";
+import type { Sources } from "./sources.ts";
 
 export interface Guide extends Chapter {
   /** The rows of the guide's table of fields, which the reference says more about. */

@@ -1,9 +1,9 @@
-import type { Sources } from "./build-docs.ts";
 import { renderHeading, renderRow } from "./chapter.ts";
 import { renderAnswer, renderTabs } from "./code.ts";
 import { type Html, html } from "./html.ts";
 import { type Example, listCodes, type OpenApi, type Operation, type Response } from "./openapi.ts";
 import { renderCodes } from "./reference-codes.ts";
+import type { Sources } from "./sources.ts";
 
 interface PlacedOperation {
   method: "GET" | "POST";

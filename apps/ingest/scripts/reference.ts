@@ -1,5 +1,4 @@
 import { STATUS_CODES } from "node:http";
-import type { Sources } from "./build-docs.ts";
 import { type Chapter, type Entry, type Found, renderHeading, renderRow } from "./chapter.ts";
 import { renderAnswer } from "./code.ts";
 import type { Guide } from "./guide.ts";
@@ -8,6 +7,7 @@ import { describeType, listCodes, type OpenApi, type Response, type Schema } fro
 import { renderCodes } from "./reference-codes.ts";
 import { findField, renderFieldTable } from "./reference-fields.ts";
 import { listOperations, renderOperation } from "./reference-operations.ts";
+import type { Sources } from "./sources.ts";
 
 interface Part {
   id: string;

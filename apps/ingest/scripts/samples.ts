@@ -1,13 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import type { Language } from "./code.ts";
-
-export interface Sample {
-  /** What the page keeps as the reader's choice. */
-  id: string;
-  name: string;
-  language: Language;
-  text: string;
-}
+import type { Sample } from "./code.ts";
 
 /** By what they do, such as `send`: the same in each language. */
 export type Samples = ReadonlyMap<string, Sample[]>;

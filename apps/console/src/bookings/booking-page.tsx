@@ -8,19 +8,12 @@ import { Card, Section } from "../page/section.tsx";
 import { Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
 import type { View } from "../page/view.ts";
-import type { BookingRequest } from "./booking-request.ts";
+import type { BookingPageProps } from "./booking-page-props.ts";
 import { Deliveries } from "./deliveries.tsx";
 import { PointSection } from "./point.tsx";
 import { RevealForm } from "./reveal-form.tsx";
 import { Timeline } from "./timeline.tsx";
 import { VerificationCard } from "./verification.tsx";
-
-export interface BookingPageProps {
-  view: View;
-  proof: Proof;
-  request: BookingRequest;
-  isRevealed: boolean;
-}
 
 /** A booking that proves itself: what it is, why, whether that is right, and who has been told. */
 export function BookingPage({ view, proof, request, isRevealed }: BookingPageProps): VNode {

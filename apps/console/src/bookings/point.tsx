@@ -6,7 +6,7 @@ import { type Column, Empty, Table } from "../page/table.tsx";
 import { Guest, Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
 import { restorePath } from "../restore/restore-path.ts";
-import type { BookingPageProps } from "./booking-page.tsx";
+import type { BookingPageProps } from "./booking-page-props.ts";
 import { bookingPath } from "./booking-path.ts";
 import { countsInFold } from "./counts-in-fold.ts";
 import { JsonValue } from "./json-value.tsx";

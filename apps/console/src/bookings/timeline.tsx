@@ -7,7 +7,7 @@ import { Empty } from "../page/table.tsx";
 import { Id, Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
 import type { View } from "../page/view.ts";
-import type { BookingPageProps } from "./booking-page.tsx";
+import type { BookingPageProps } from "./booking-page-props.ts";
 import { bookingPath } from "./booking-path.ts";
 import { ChangedFields } from "./changed-fields.tsx";
 import { countsInFold } from "./counts-in-fold.ts";
