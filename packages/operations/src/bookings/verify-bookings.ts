@@ -3,7 +3,7 @@ import type { ReferenceKind } from "@booking-events/schema";
 import { readBookings, readLogHorizon } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
-import { readPrepared } from "../services/database.ts";
+import { readDatabase, readPrepared } from "../services/database.ts";
 import { keysOf } from "./booking-keys.ts";
 import { type Verification, verifyTogether } from "./verify-booking.ts";
 
@@ -58,9 +58,11 @@ export async function* verifyAll(
   const bookingKeys =
     reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
   const duplicateWindowMs = readDuplicateWindowMs(context);
+  // Which index is best for all bookings of a partner depends on how many it has, so that is planned for each page.
+  const read = bookingKeys === undefined ? readDatabase : readPrepared;
   let after: Buffer | undefined;
   do {
-    const page = await readPrepared(context, async (client) => {
+    const page = await read(context, async (client) => {
       const bookings = await readBookings(client, { partner, bookingKeys, after, limit: bookingsReadTogether });
       const options = { duplicateWindowMs, horizon: await readLogHorizon(client) };
       const verified = await verifyTogether(client, bookings, options);

@@ -1,6 +1,7 @@
 import { hash, randomUUID } from "node:crypto";
 import { type FoldEvent, foldEvents, toCanonicalJson } from "@booking-events/bookings";
-import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
+import { waitFor } from "@booking-events/harness";
+import { execute, untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventKind } from "@booking-events/schema";
 import {
   bookingKey,
@@ -257,3 +258,31 @@ test("what to repair must be said", async () => {
     ...{ exitCode: 1, stderr: "Partner acme has no booking CANARY-2.\n" },
   });
 });
+
+test("all bookings of a partner are read once, however many pages they take", async () => {
+  const references = Array.from({ length: 2_000 }, (_, number) => `MANY-${number}`);
+  const [first] = toLog([event(1, "create", "A")]);
+  if (!first?.after) throw new Error("A booking has an event.");
+  const state = first.after;
+  await insertBookings(
+    pool,
+    references.map((reference) => ({
+      ...{ ...trip, reference, bookingKey: bookingKey("acme", "trip", reference), bookingId: randomUUID() },
+      ...{ state, revision: 1, newContent: "logged" as const },
+    })),
+  );
+  await execute(url, "vacuum analyze bookings");
+  const before = await countRead();
+  expect((await ops("verify", "acme")).stdout).toContain("2000 bookings");
+  // Once for their state, and once for their content.
+  await waitFor(async () => expect((await countRead()) - before).toBeGreaterThan(3_999));
+  expect((await countRead()) - before).toBeLessThan(5_000);
+});
+
+/** How many bookings have been read, as far as connections that have ended tell. */
+async function countRead(): Promise<number> {
+  const { rows } = await pool.query(
+    "select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as count from pg_stat_user_tables where relid = 'bookings'::regclass",
+  );
+  return rows[0].count;
+}
