@@ -120,34 +120,40 @@ export interface DeadLetterFilter {
 
 /** Lists dead letters, oldest first. */
 export async function listDeadLetters(client: Queryable, filter: DeadLetterFilter): Promise<DeadLetter[]> {
+  const { conditions, values } = toConditions(filter);
   const { rows } = await client.query<DeadLetter>(
     `select ${deadLetterColumns}
      from dead_letters
-     where ($1::text is null or partner = $1) and ($2::text is null or error_code = $2)
-       and ($3 or resolved_at is null) and ($4::uuid[] is null or event_id = any($4))
-       and ($6::text is null or reference = $6)
-       and ($7::text[] is null or reference = any($7))
-       and ($8::timestamptz is null or failed_at >= $8) and ($9::timestamptz is null or failed_at < $9)
-       and ($10::uuid is null or (
-         failed_at >= (select failed_at from dead_letters where event_id = $10)
-         and (failed_at, event_id) > (select failed_at, event_id from dead_letters where event_id = $10)
-       ))
+     where ${conditions.join(" and ")}
      order by failed_at, event_id
-     limit $5`,
-    [
-      filter.partner ?? null,
-      filter.errorCode ?? null,
-      filter.includeResolved ?? false,
-      filter.eventIds ?? null,
-      filter.limit ?? null,
-      filter.reference ?? null,
-      filter.references ?? null,
-      filter.since ?? null,
-      filter.until ?? null,
-      filter.after ?? null,
-    ],
+     limit $${values.push(filter.limit ?? null)}`,
+    values,
   );
   return rows;
+}
+
+/**
+ * Only those that are asked for. A statement that is planned for any values can't use an index for what its values may
+ * leave out.
+ */
+function toConditions(filter: DeadLetterFilter): { conditions: string[]; values: unknown[] } {
+  const conditions = [filter.includeResolved ? "true" : "resolved_at is null"];
+  const values: unknown[] = [];
+  const add = (value: unknown, toCondition: (parameter: string) => string) => {
+    if (value !== undefined) conditions.push(toCondition(`$${values.push(value)}`));
+  };
+  add(filter.partner, (partner) => `partner = ${partner}`);
+  add(filter.errorCode, (code) => `error_code = ${code}`);
+  add(filter.eventIds, (ids) => `event_id = any(${ids}::uuid[])`);
+  add(filter.reference, (reference) => `reference = ${reference}`);
+  add(filter.references, (references) => `reference = any(${references}::text[])`);
+  add(filter.since, (since) => `failed_at >= ${since}`);
+  add(filter.until, (until) => `failed_at < ${until}`);
+  add(filter.after, (after) => {
+    const last = `(select failed_at, event_id from dead_letters where event_id = ${after}::uuid)`;
+    return `failed_at >= (select failed_at from dead_letters where event_id = ${after}::uuid) and (failed_at, event_id) > ${last}`;
+  });
+  return { conditions, values };
 }
 
 /** Open dead letters that failed for the same reason. */
