@@ -94,13 +94,18 @@ test.skipIf(findTool("prometheus") === undefined)(
     const none = [backlog("waiting", "ingest", 0), backlog("delayed", "ingest", 0)];
     // 1,000 events a second.
     const arriving = {
-      series: 'ingest_requests_total{namespace="booking-events",status="200",partner="acme",pod="ingest"}',
+      series: 'ingest_requests_total{namespace="booking-events",kind="create",status="200",partner="acme",pod="ingest"}',
+      values: "0+15000x40",
+    };
+    const inBatches = {
+      series: 'ingest_batch_lines_total{namespace="booking-events",status="200",partner="acme",pod="ingest"}',
       values: "0+15000x40",
     };
     const waiting = [backlog("waiting", "ingest", 60_000), backlog("waiting", "worker", 60_000)];
     const cases = [
       { input_series: none, events: [0] },
       { input_series: [...none, arriving], events: [1_000] },
+      { input_series: [...none, arriving, inBatches], events: [2_000] },
       { input_series: [...none, ...waiting], events: [2_000] },
       { input_series: [arriving], events: [] },
       { input_series: [], events: [] },

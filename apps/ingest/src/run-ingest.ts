@@ -42,7 +42,7 @@ import { FreezeWatch, freezeLimits } from "./freezes/watch-freezes.ts";
 import { watchLoad } from "./load/shed-load.ts";
 import { Turns } from "./load/take-turns.ts";
 import { ConvertedMidnights } from "./observe/converted-midnights.ts";
-import { createLineObserver } from "./observe/count-lines.ts";
+import { createLineCounter } from "./observe/count-lines.ts";
 import { createUnknownFieldCounter } from "./observe/count-unknown-fields.ts";
 import { createViolationCounter } from "./observe/count-violations.ts";
 import { exportQuotas } from "./observe/export-quotas.ts";
@@ -159,6 +159,7 @@ async function startServices(context: Context) {
     onError: (error) => logger.debug({ err: error }, "Redis connection for records failed"),
   });
   const convertedMidnights = new ConvertedMidnights();
+  const batchLines = createLineCounter(metrics);
   const partners = await watchPartners({
     app: "ingest",
     path: settings.PARTNERS_FILE,
@@ -166,6 +167,7 @@ async function startServices(context: Context) {
     writeRevocations: records.writeRevocations,
     onLoaded(known) {
       observer.expectPartners(known);
+      batchLines.expectPartners(known);
       convertedMidnights.keep(known);
     },
     logger,
@@ -185,7 +187,7 @@ async function startServices(context: Context) {
   const recorders = startRecorders(context, records);
   return {
     ...{ partners, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders },
-    convertedMidnights,
+    ...{ convertedMidnights, batchLines },
     testMarks: new TestMarks(records.claimTestMark, logger),
   };
 }
@@ -271,7 +273,7 @@ async function stopServices(services: Services): Promise<void> {
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
   const { settings, logger, metrics } = context;
-  const { partners, testMarks, freezes, queue, load, limiter, convertedMidnights, recorders } = services;
+  const { partners, testMarks, freezes, queue, load, limiter, convertedMidnights, batchLines, recorders } = services;
   const countViolations = createViolationCounter(metrics);
   const record = (answered: ObservedRequest) => {
     countViolations(answered);
@@ -304,7 +306,10 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     isOverloaded: () => load.isOverloaded(),
     wasFrozen: (socket) => freezes.wasFrozen(socket),
     markPaced: (socket) => connections.markPaced(socket),
-    observeLine: createLineObserver(metrics, record),
+    observeLine(line) {
+      batchLines.count(line);
+      record(line);
+    },
     isLate: (socket) => freezes.wasFrozen(socket) || connections.isLate(socket),
     limiter,
     turns: new Turns({ isAccepting: () => freezes.isAccepting() }),
