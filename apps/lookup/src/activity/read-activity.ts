@@ -1,6 +1,6 @@
 import type { Partner } from "@booking-events/partners";
 import type { QueueReader, Records, TokenBuckets, UsedLimits, WaitingEvents } from "@booking-events/queue";
-import { withDeadline } from "@booking-events/runtime";
+import { DeadlineExceeded, withDeadline } from "@booking-events/runtime";
 import type { PartnerActivity } from "@booking-events/store";
 import type { PartnerData } from "../partner-data.ts";
 import { createSlots } from "../reconcile/slots.ts";
@@ -46,12 +46,16 @@ export class ActivityReader {
 
   /** @throws if Redis or PostgreSQL does not answer in time. Half of an answer would be a wrong one */
   read(partner: Partner, window: ActivityWindow): Promise<KnownActivity> {
-    // A changed partner is another object, and its limits are other ones.
     const key = `${partner.id} ${window.hours.length} ${window.hours[0]?.from.toISOString()}`;
     const known = this.#looks.get(key);
     if (known !== undefined) return known;
+    const untilMs = performance.now() + limits.deadlineMs;
     const looking = withDeadline(
-      this.#inSlot(() => look(this.#sources, partner, window, () => this.#readWaiting())),
+      this.#inSlot(async () => {
+        // Nobody waits for it any more. In an outage, others would wait for all that were given up.
+        if (performance.now() > untilMs) throw new DeadlineExceeded();
+        return look(this.#sources, partner, window, () => this.#readWaiting());
+      }),
       limits.deadlineMs,
     );
     this.#looks.set(key, looking);

@@ -41,8 +41,9 @@ test("of a long list, only the oldest are looked at, and that is said", async ()
 test("an empty queue has nothing, and what is no job of ours is left out", async () => {
   const prefix = uniquePrefix();
   expect((await findWaiting([{ redis, prefix }])).ofPartners.size).toBe(0);
-  await redis.lpush(queueKeys(prefix)("wait"), "text", eventId(1));
+  await redis.lpush(queueKeys(prefix)("wait"), "text", eventId(1), "1");
   await redis.set(queueKeys(prefix)("text"), "no hash");
   await redis.hset(queueKeys(prefix)(eventId(1)), "subject", "job: x");
+  await redis.hset(queueKeys(prefix)("1"), "subject", "acme digest");
   expect((await findWaiting([{ redis, prefix }])).ofPartners.size).toBe(0);
 });

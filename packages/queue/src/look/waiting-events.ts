@@ -54,9 +54,11 @@ async function lookInto(
   };
 }
 
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 function add(ofPartners: WaitingEvents["ofPartners"], { id, subject }: { id: string; subject: string | null }): void {
   const partner = /^([^ :]+) /.exec(subject ?? "")?.[1];
-  if (partner === undefined) return;
+  if (partner === undefined || !uuidPattern.test(id)) return;
   const { events, oldestId } = ofPartners.get(partner) ?? { events: 0, oldestId: id };
   ofPartners.set(partner, { events: events + 1, oldestId: id < oldestId ? id : oldestId });
 }
