@@ -174,6 +174,7 @@ test("reading pages is counted apart from events, and writes no log", async () =
   const observer = new RequestObserver("ingest", logger, metrics);
   const observe = countPageReads("ingest", (request) => observer.observe(request), metrics);
   for (const status of [200, 304]) observe({ requestId: "x", method: "GET", status, outcome: "page", durationMs: 1 });
+  observe({ requestId: "x", method: "OPTIONS", status: 200, outcome: "preflight", durationMs: 1 });
   expect(lines).toEqual([]);
   const exported = await metrics.metrics();
   expect(exported).toMatch(/^ingest_page_reads_total\{.*status="304".*\} 1$/m);

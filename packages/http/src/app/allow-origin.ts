@@ -10,6 +10,8 @@ const allowed = {
 /** What it shows of the answer, besides the body. */
 const shownHeaders = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After";
 
+export const preflightCode = "preflight";
+
 /**
  * Lets the pages of exactly this origin send requests and read the answers, refusals among them, without cookies. Browsers
  * show the answers to no other page.
@@ -21,5 +23,5 @@ export function allowOrigin(req: IncomingMessage, res: ServerResponse, origin: s
   res.setHeader("Access-Control-Allow-Origin", origin);
   res.setHeader("Access-Control-Expose-Headers", shownHeaders);
   const isQuestion = req.method === "OPTIONS" && req.headers["access-control-request-method"] !== undefined;
-  return isQuestion ? { status: 200, code: "preflight", body: "", headers: allowed } : undefined;
+  return isQuestion ? { status: 200, code: preflightCode, body: "", headers: allowed } : undefined;
 }
