@@ -94,7 +94,8 @@ test.skipIf(findTool("prometheus") === undefined)(
     const none = [backlog("waiting", "ingest", 0), backlog("delayed", "ingest", 0)];
     // 1,000 events a second.
     const arriving = {
-      series: 'ingest_requests_total{namespace="booking-events",kind="create",status="200",partner="acme",pod="ingest"}',
+      series:
+        'ingest_requests_total{namespace="booking-events",kind="create",status="200",partner="acme",pod="ingest"}',
       values: "0+15000x40",
     };
     const inBatches = {
