@@ -319,7 +319,7 @@ export type Activity = {
 
 /** An hour. */
 export type ActivityHour = {
-  /** When we looked, a few seconds ago at most. */
+  /** When the hour began. */
   at: string;
   /** What we answered to requests with events, the most frequent first. */
   answers: Array<AnswerTotal>;
@@ -333,9 +333,9 @@ export type ActivityHour = {
 export type AnswerTotal = {
   /** The status of the answer. */
   status: number;
-  /** Names the reason. Quote it when you ask us. */
+  /** The code of the answer: `accepted`, `dry-run-passed`, or that of a refusal. */
   code: string;
-  /** How many events had it, of the newest 1,000 that had any. */
+  /** How many requests got it. */
   count: number;
 };
 
@@ -343,7 +343,7 @@ export type AnswerTotal = {
 export type RefusedRequest = {
   /** The `X-Request-Id` of the answer. */
   requestId: string;
-  /** When we looked, a few seconds ago at most. */
+  /** When we answered. */
   at: string;
   /** The id of the secret that was used. Null: none that we know. */
   secretId: string | null;
@@ -351,9 +351,9 @@ export type RefusedRequest = {
   kind: string | null;
   /** The status of the answer. */
   status: number;
-  /** Names the reason. Quote it when you ask us. */
+  /** The code of the answer; of a refused secret, why it was refused. */
   code: string;
-  /** Violated rules by field, the most frequent first. They count for whole days, in UTC. */
+  /** What was wrong, as `field:code`. Fields that the contract does not list are `unlisted`. */
   violations: Array<string>;
 };
 
@@ -361,11 +361,11 @@ export type RefusedRequest = {
 export type FieldTotal = {
   /** The field. Empty: the request; payload: all of the payload; unlisted: a field that the contract does not list. */
   field: string;
-  /** Names the reason. Quote it when you ask us. */
+  /** The code of the violation or of the warning. */
   code: string;
   /** What to send instead. */
   advice: string;
-  /** How many events had it, of the newest 1,000 that had any. */
+  /** How many requests had it. */
   count: number;
   /** The first time. */
   firstAt: string;
@@ -377,7 +377,7 @@ export type FieldTotal = {
 
 /** What showed when your events were applied. */
 export type Notice = {
-  /** Names the reason. Quote it when you ask us. */
+  /** `booking-unknown`, `key-reused`, `reference-kind` or `replaced`, as in receipts. */
   code: string;
   /** How many events had it, of the newest 1,000 that had any. */
   count: number;

@@ -27,7 +27,7 @@ export function readGuide(): string {
 }
 
 function buildFieldTable(): string {
-  const comments = readFieldComments("payload/booking-input.ts");
+  const comments = readFieldComments("payload/booking-input.ts", "BookingInput");
   const rows = bookingFields.map(({ name, type, nullable, maxLength }) => {
     const limit = maxLength === maxTextLength ? "" : `, at most ${maxLength}`;
     const [sentence = ""] = (comments.get(name)?.description ?? "").split(/\.(?= |$)/);

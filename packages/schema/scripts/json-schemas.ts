@@ -77,7 +77,7 @@ export function convert(
     ignoreActions: ["metadata"],
     overrideAction: convertAction,
   });
-  const comments = readFieldComments(sourceFile);
+  const comments = readFieldComments(sourceFile, about.title);
   const isPayload = sourceFile.startsWith("payload/");
   const examples = isPayload ? readFullBooking() : {};
   const described = Object.entries(properties).map(([name, property]) => {
@@ -126,9 +126,13 @@ function readFullBooking(): Record<string, string> {
 }
 
 /** Reads each field's comment, so editors and the JSON Schema show the same description. */
-export function readFieldComments(sourceFile: string): Map<string, JsonSchema> {
+/** @param schemaName of which the comments count if other schemas of the file have members of the same names */
+export function readFieldComments(sourceFile: string, schemaName: string): Map<string, JsonSchema> {
   const source = readFileSync(new URL(`../src/${sourceFile}`, import.meta.url), "utf8");
-  const comments = source.matchAll(/^ +\/\*\* (?<comment>(?:(?!\*\/).)*) \*\/\s+(?<name>\w+):/gm);
+  const [, own = ""] = source.split(`\nexport const ${schemaName} = `);
+  const comments = `${source}\n${own.split("\n});")[0]}`.matchAll(
+    /^ +\/\*\* (?<comment>(?:(?!\*\/).)*) \*\/\s+(?<name>\w+):/gm,
+  );
   return new Map(
     Array.from(comments, ({ groups: { name = "", comment = "" } = {} }) => {
       const description = comment.replace("@deprecated ", "");

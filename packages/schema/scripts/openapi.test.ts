@@ -43,6 +43,12 @@ test("the schemas of payloads are the JSON Schemas", () => {
   expect({ $schema, ...components.schemas.BookingReference }).toEqual(reference);
 });
 
+test("members of the same name have the descriptions of their own schemas", () => {
+  expect(components.schemas.Activity.properties.at.description).toMatch(/When we looked/);
+  expect(components.schemas.ActivityHour.properties.at.description).toBe("When the hour began.");
+  expect(components.schemas.AnswerTotal.properties.count.description).toBe("How many requests got it.");
+});
+
 describe.each(bookingFields)("$name", ({ name, nullable, type, acceptsAnything }) => {
   const { BookingInput, BookingInputForm } = components.schemas;
 
