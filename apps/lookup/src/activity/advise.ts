@@ -18,6 +18,9 @@ const otherwise = "See the code in the guide, or ask us.";
 export function adviseOnWarning(field: string, code: string): string {
   if (code === "perhaps-the-day-before") return dayBeforeAdvice;
   if (code === "unstorable-text") return unstorableAdvice;
+  // The field is the listed one, since the name that was sent is not kept.
+  if (code === "similar-name" && field !== "")
+    return `You sent a similar name that the contract does not list. If you mean ${field}, correct the name.`;
   if (code in requestWarnings) return requestWarnings[code as keyof typeof requestWarnings].message;
   return messageOf(code, findWarnings("create", { ...reference, ...sampleOfWarning(field, code) }));
 }
@@ -29,7 +32,7 @@ const unstorableAdvice =
 function sampleOfWarning(field: string, code: string): Payload {
   switch (code) {
     case "similar-name":
-      return field === "" ? { "amp;x": "x" } : { [field.toUpperCase()]: "x" };
+      return { "amp;x": "x" };
     case "retired":
       return field === "consumerTripDepartureFlightNumber"
         ? { consumerTripDepartureFlightAirline: "x" }
@@ -50,14 +53,13 @@ function sampleOfWarning(field: string, code: string): Payload {
 /** Says what to send instead, as the answer with the violation did. Only its field and code were kept. */
 export function adviseOnViolation(field: string, code: string): string {
   const sample = sampleOfViolation.get(code);
-  const payload = field === "payload" ? sample : { ...reference, [field]: sample };
+  const payload = code === "missing" ? {} : field === "payload" ? sample : { ...reference, [field]: sample };
   const result = validatePayload("create", payload);
   return result.success ? otherwise : messageOf(code, result.violationList);
 }
 
 /** Values, and payloads, that violate the rule. */
 const sampleOfViolation = new Map<string, unknown>([
-  ["missing", ""],
   ["null", null],
   ["number", 1],
   ["boolean", true],
