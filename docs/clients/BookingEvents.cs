@@ -126,17 +126,21 @@ public sealed class BookingEventsClient
                     var body = string.Concat(rest.Select(each => ToJson(each) + "\n"));
                     var post = Post(Url(baseUrl, "batch"), body, "application/x-ndjson");
                     var outcome = await AttemptAsync(post, retry.Timeout(BatchTimeout), text => text, true).ConfigureAwait(false);
+                    var stopped = FaultOfLine(new Dictionary<string, object>());
                     foreach (var line in (outcome.Answer ?? "").Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries))
                     {
-                        var answer = Parse(line);
-                        if (rest.Count == 0 || IsRetryable(Convert.ToInt32(Member(answer, "status")))) break;
+                        var answer = Parse(Hide(line));
+                        if (rest.Count == 0 || IsRetryable(Convert.ToInt32(Member(answer, "status"))))
+                        {
+                            stopped = FaultOfLine(answer);
+                            break;
+                        }
                         answer["line"] = ++number;
                         answer["idempotencyKey"] = rest[0]["idempotencyKey"];
                         rest.RemoveAt(0);
                         decided(answer);
                         retry = new Retry(this, BatchTimeout, null);
                     }
-                    var stopped = new BookingEventsException("queue-unavailable", "The rest cannot be stored now.", true);
                     if (rest.Count > 0) await retry.WaitAsync(outcome.Fault ?? stopped).ConfigureAwait(false);
                 }
             }
@@ -154,8 +158,12 @@ public sealed class BookingEventsClient
         return AskAsync(Url(lookupUrl, "booking", query), "state", "no-such-booking");
     }
 
-    /// <summary>Asks what the service has received from you lately, and what it refused.</summary>
-    public Task<Dictionary<string, object>> ActivityAsync() => AskAsync(Url(lookupUrl, "activity"), null, null);
+    /// <summary>Asks what the service received from you in the last 48 hours, or on a day in UTC, and what it refused.</summary>
+    public Task<Dictionary<string, object>> ActivityAsync(DateTime? day = null)
+    {
+        var query = day == null ? "" : "?day=" + day.Value.ToString("yyyy-MM-dd", CultureInfo.InvariantCulture);
+        return AskAsync(Url(lookupUrl, "activity", query), null, null);
+    }
 
     /// <summary>
     /// Compares all bookings that are active at your end, given as dictionaries with reference and digest, with the service's.
@@ -366,6 +374,19 @@ public sealed class BookingEventsClient
             throw new ArgumentException("idempotencyKey must have 1 to 255 visible ASCII characters, with spaces only inside, "
                 + "and no quotes around.");
         return key;
+    }
+
+    /// <summary>Of the line at which the answer to a batch ends: it and those after it are to be sent again.</summary>
+    private static BookingEventsException FaultOfLine(Dictionary<string, object> answer)
+    {
+        var code = Member(answer, "code") as string ?? "queue-unavailable";
+        var message = Member(answer, "message") as string ?? "The rest cannot be stored now.";
+        var after = Member(answer, "retryAfter");
+        return new BookingEventsException(code, message, true)
+        {
+            Status = Convert.ToInt32(Member(answer, "status")),
+            RetryAfter = after == null ? (TimeSpan?)null : TimeSpan.FromSeconds(Convert.ToDouble(after)),
+        };
     }
 
     private static object Member(Dictionary<string, object> body, string name) => body.TryGetValue(name, out var value) ? value : null;

@@ -14,6 +14,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.LocalDate;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
 import java.time.format.DateTimeParseException;
@@ -171,17 +172,19 @@ public final class BookingEvents {
         HttpRequest.Builder request = request(baseUrl, "batch", "").header("Content-Type", "application/x-ndjson");
         request.POST(BodyPublishers.ofString(body.toString()));
         Outcome<String> outcome = attempt(request, retry.timeout(BATCH_TIMEOUT), text -> text, true);
+        Fault fault = outcome.fault == null ? faultOfLine(Map.of()) : outcome.fault;
         for (String line : outcome.fault == null ? outcome.answer.split("\n") : new String[0]) {
-          Map<String, Object> answer = new LinkedHashMap<>(parse(line));
+          Map<String, Object> answer = new LinkedHashMap<>(parse(hide(line)));
           int status = answer.get("status") instanceof Number ? ((Number) answer.get("status")).intValue() : 0;
-          if (rest.isEmpty() || isRetryable(status)) break;
+          if (rest.isEmpty() || isRetryable(status)) {
+            fault = faultOfLine(answer);
+            break;
+          }
           answer.put("line", ++number);
           answer.put("idempotencyKey", rest.remove(0).get("idempotencyKey"));
           decided.accept(answer);
           retry = new Retry(BATCH_TIMEOUT, null);
         }
-        Fault fault = outcome.fault;
-        if (fault == null) fault = new Fault("queue-unavailable", "The rest cannot be stored now.", true);
         if (!rest.isEmpty()) retry.await(fault);
       }
     }
@@ -203,9 +206,14 @@ public final class BookingEvents {
     return ask("booking", query, "state", "no-such-booking");
   }
 
-  /** Asks what the service has received from you lately, and what it refused. */
+  /** Asks what the service received from you in the last 48 hours, and what it refused. */
   public Map<String, Object> activity() {
     return ask("activity", "", "", "");
+  }
+
+  /** Asks the same about one of the last seven days, in UTC. */
+  public Map<String, Object> activity(LocalDate day) {
+    return ask("activity", "?day=" + day, "", "");
   }
 
   /**
@@ -349,6 +357,15 @@ public final class BookingEvents {
     String retryAfter = response.headers().firstValue("Retry-After").orElse(null);
     fault.retryAfter = parseRetryAfter(retryAfter, response.headers().firstValue("Date").orElse(null));
     return new Outcome<>(null, fault);
+  }
+
+  /** Of the line at which the answer to a batch ends: it and those after it are to be sent again. */
+  private static Fault faultOfLine(Map<String, Object> answer) {
+    String code = String.valueOf(answer.getOrDefault("code", "queue-unavailable"));
+    Fault fault = new Fault(code, String.valueOf(answer.getOrDefault("message", "The rest cannot be stored now.")), true);
+    if (answer.get("status") instanceof Number) fault.status = ((Number) answer.get("status")).intValue();
+    if (answer.get("retryAfter") instanceof Number) fault.retryAfter = Duration.ofSeconds(((Number) answer.get("retryAfter")).longValue());
+    return fault;
   }
 
   private static Fault noAnswer(Throwable problem, String more) {

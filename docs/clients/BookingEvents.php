@@ -130,10 +130,10 @@ final class BookingEvents
         return $this->ask('booking', "?$query", 'state', 'no-such-booking');
     }
 
-    /** Asks what the service has received from you lately, and what it refused. */
-    public function activity(): array
+    /** Asks what the service received from you in the last 48 hours, or on a day in UTC, and what it refused. */
+    public function activity(?string $day = null): array
     {
-        return $this->ask('activity', '', null, null);
+        return $this->ask('activity', $day === null ? '' : '?day=' . rawurlencode($day), null, null);
     }
 
     /**
@@ -223,16 +223,28 @@ final class BookingEvents
             $result = $this->attempt($url, $headers, [CURLOPT_POSTFIELDS => $body], $timeout, $accept, true);
             foreach ($result['answer'] ?? [] as $answer) {
                 if ($rest === [] || self::isRetryable($answer['status'] ?? 0)) {
+                    $result['fault'] = $this->faultOfLine($answer);
                     break;
                 }
                 yield ['line' => ++$number, 'idempotencyKey' => array_shift($rest)['idempotencyKey']] + $answer;
                 [$attempts, $deadline] = [1, self::now() + self::BATCH_TIMEOUT];
             }
-            $default = ['reason' => 'queue-unavailable', 'message' => 'The rest cannot be stored now.', 'retryable' => true];
             if ($rest !== []) {
-                $this->wait($result['fault'] ?? $default, $attempts, $deadline, null);
+                $this->wait($result['fault'] ?? $this->faultOfLine([]), $attempts, $deadline, null);
             }
         }
+    }
+
+    /** Of the line at which the answer to a batch ends: it and those after it are to be sent again. */
+    private function faultOfLine(array $answer): array
+    {
+        return [
+            'reason' => $this->hide($answer['code'] ?? 'queue-unavailable'),
+            'message' => $this->hide($answer['message'] ?? 'The rest cannot be stored now.'),
+            'retryable' => true,
+            'status' => $answer['status'] ?? null,
+            'retryAfter' => $answer['retryAfter'] ?? null,
+        ];
     }
 
     private function ask(string $question, string $more, ?string $member, ?string $reasonOfNothing): ?array

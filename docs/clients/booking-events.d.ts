@@ -564,6 +564,10 @@ export interface AskOptions {
 	/** Ends the call. */
 	signal?: AbortSignal;
 }
+export interface ActivityOptions extends AskOptions {
+	/** One of the last seven days, in UTC, such as 2027-05-02. Default: the last 48 hours. */
+	day?: string;
+}
 export interface BookingOptions extends AskOptions {
 	/** Default: trip. */
 	referenceKind?: ReferenceKind;
@@ -614,7 +618,7 @@ export interface BookingEventsClient {
 	*
 	* @throws BookingEventsError if there is no answer
 	*/
-	activity(options?: AskOptions): Promise<Activity>;
+	activity(options?: ActivityOptions): Promise<Activity>;
 	/**
 	* Compares all bookings that are active at your end with those of the service, and yields each difference. The list is
 	* sent while it is read, so neither side holds it. Nothing is retried.

@@ -326,12 +326,13 @@ function acceptLines(text) {
 	const [first] = lines;
 	if (end !== 0) return { body: lines.slice(0, end === -1 ? void 0 : end) };
 	if (first?.code === void 0) return void 0;
-	const { status, code, message = "The rest cannot be stored now." } = first;
+	const { status, code, message = "The rest cannot be stored now.", retryAfter } = first;
 	return {
 		status,
 		code,
 		message,
-		retryable: true
+		retryable: true,
+		retryAfterMs: typeof retryAfter === "number" ? retryAfter * 1e3 : void 0
 	};
 }
 /**
@@ -563,9 +564,9 @@ function createBookingEventsClient(options) {
 				limits
 			}, parts);
 		},
-		activity({ signal } = {}) {
+		activity({ signal, day } = {}) {
 			return callService({
-				url: lookupUrl("activity"),
+				url: `${lookupUrl("activity")}${day === void 0 ? "" : `?${new URLSearchParams({ day })}`}`,
 				init: { method: "GET" },
 				accept: acceptJson(isActivity),
 				secret,

@@ -109,11 +109,12 @@ class BookingEvents:
                 answers, fault = self._attempt(request, retry.timeout(BATCH_TIMEOUT), _parse_lines, True)
                 for answer in answers or []:
                     if not rest or _is_retryable(answer.get("status", 0)):
+                        fault = self._fault_of_line(answer)
                         break
                     yield {**answer, "line": next(numbers), "idempotencyKey": rest.pop(0)["idempotencyKey"]}
                     retry = _Retry(self, BATCH_TIMEOUT)
                 if rest:
-                    retry.wait(fault or _fault("queue-unavailable", "The rest cannot be stored now.", True))
+                    retry.wait(fault or self._fault_of_line({}))
 
     def receipt(self, event_id):
         """Asks what became of an event. None: you have no such event, or it has left the log."""
@@ -124,9 +125,9 @@ class BookingEvents:
         query = urllib.parse.urlencode({"reference": reference, "referenceKind": reference_kind})
         return self._ask(self._path("booking") + "?" + query, "state", "no-such-booking")
 
-    def activity(self):
-        """Asks what the service has received from you lately, and what it refused."""
-        return self._ask(self._path("activity"), None, None)
+    def activity(self, *, day=None):
+        """Asks what the service received from you in the last 48 hours, or on a day in UTC, and what it refused."""
+        return self._ask(self._path("activity") + ("" if day is None else f"?day={day}"), None, None)
 
     def reconcile(self, bookings, *, allow_empty=False, timeout=600.0):
         """Compares all bookings that are active at your end, given as dicts with reference and digest, with the service's.
@@ -233,6 +234,12 @@ class BookingEvents:
             return None, _fault("unexpected-answer", message, status == 200 or _is_retryable(status), **about)
         about["violations"] = json.loads(self._hide(json.dumps(body.get("violationList", []))))
         return None, _fault(self._hide(code), self._hide(message), _is_retryable(status), **about)
+
+    def _fault_of_line(self, answer):
+        """Of the line at which the answer to a batch ends: it and those after it are to be sent again."""
+        code, message = answer.get("code", "queue-unavailable"), answer.get("message", "The rest cannot be stored now.")
+        about = {"status": answer.get("status"), "retry_after": answer.get("retryAfter")}
+        return _fault(self._hide(code), self._hide(message), True, **about)
 
     def _hide(self, text):
         """A proxy may repeat the URL. A placeholder in a test, such as "secret", is also part of ordinary words."""

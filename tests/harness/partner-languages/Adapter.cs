@@ -71,7 +71,9 @@ static class Adapter
             case "digest": return BookingEventsClient.Digest((IDictionary)payload);
             case "receipt": return client.ReceiptAsync((string)payload).GetAwaiter().GetResult();
             case "booking": return client.BookingAsync((string)payload, "consumer").GetAwaiter().GetResult();
-            case "activity": return client.ActivityAsync().GetAwaiter().GetResult();
+            case "activity":
+                var day = payload == null ? (DateTime?)null : DateTime.Parse((string)payload);
+                return client.ActivityAsync(day).GetAwaiter().GetResult();
             case "reconcile":
                 var list = ((List<object>)payload).Cast<IDictionary>();
                 var end = client.ReconcileAsync(list, items.Add, Equals(call["allowEmpty"], true)).GetAwaiter().GetResult();

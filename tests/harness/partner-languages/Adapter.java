@@ -78,7 +78,8 @@ class Adapter {
       case "digest": return BookingEvents.digest(map(payload));
       case "receipt": return client.receipt((String) payload);
       case "booking": return client.booking((String) payload, "consumer");
-      case "activity": return client.activity();
+      case "activity":
+        return payload == null ? client.activity() : client.activity(LocalDate.parse((String) payload));
       case "reconcile":
         var end = client.reconcile(maps(payload), Boolean.TRUE.equals(call.get("allowEmpty")), items::add);
         return Map.of("items", items, "end", end);

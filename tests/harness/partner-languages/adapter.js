@@ -32,7 +32,7 @@ async function perform(client, { method, payload: sent, key, dryRun, allowEmpty 
     case "booking":
       return (await client.booking(payload, { referenceKind: "consumer" })) ?? null;
     case "activity":
-      return client.activity();
+      return client.activity(payload === null ? {} : { day: payload });
     case "reconcile":
       return collect(client.reconcile(payload, { allowEmpty }));
     case "batch":

@@ -41,7 +41,7 @@ function perform(BookingEvents $client, object $call): mixed
         'digest' => BookingEvents::digest($payload),
         'receipt' => $client->receipt($payload),
         'booking' => $client->booking($payload, 'consumer'),
-        'activity' => $client->activity(),
+        'activity' => $client->activity($payload),
         'reconcile' => collect($client->reconcile((fn () => yield from $payload)(), allowEmpty: $call->allowEmpty)),
         'batch' => collect($client->batch((fn () => yield from $payload)())),
         default => $client->{$call->method}($payload, idempotencyKey: $call->key, dryRun: $call->dryRun),

@@ -39,7 +39,7 @@ def perform(client, call):
     if method == "booking":
         return client.booking(payload, reference_kind="consumer")
     if method == "activity":
-        return client.activity()
+        return client.activity(day=payload)
     if method == "reconcile":
         return collect(client.reconcile(iter(payload), allow_empty=call["allowEmpty"]))
     if method == "batch":

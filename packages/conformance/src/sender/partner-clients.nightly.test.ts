@@ -194,6 +194,7 @@ describe.each(partnerLanguages)("in $name,", (language) => {
         { status: 200, body: { state: "erased" } },
         refuse(404, "no-such-booking"),
         { status: 200, body: { hours: [], limits: { perSecond: 2.5 } } },
+        { status: 200, body: { hours: [] } },
         refuse(404, "no-such-path"),
       ]);
       onTestFinished(lookup.close);
@@ -205,15 +206,17 @@ describe.each(partnerLanguages)("in $name,", (language) => {
       expect(await ask("booking", "A & Ü")).toEqual({ answer: { state: "erased" } });
       expect(await ask("booking", "A")).toEqual({ answer: null });
       expect(await ask("activity", null)).toEqual({ answer: { hours: [], limits: { perSecond: 2.5 } } });
+      expect(await ask("activity", "2027-05-02")).toEqual({ answer: { hours: [] } });
       expect(await ask("receipt", eventId)).toMatchObject({ code: "no-such-path", retryable: false });
 
       const paths = lookup.requests.map(({ path }) => path.replaceAll("%20", "+"));
-      expect(paths.slice(1, 6)).toEqual([
+      expect(paths.slice(1, 7)).toEqual([
         `/booking-event/receipt/${path}/${eventId}`,
         `/booking-event/receipt/${path}/a%2Fb`,
         `/booking-event/booking/${path}?reference=A+%26+%C3%9C&referenceKind=consumer`,
         `/booking-event/booking/${path}?reference=A&referenceKind=consumer`,
         `/booking-event/activity/${path}`,
+        `/booking-event/activity/${path}?day=2027-05-02`,
       ]);
     });
 
@@ -309,6 +312,21 @@ describe.each(partnerLanguages)("in $name,", (language) => {
 
     expect(result).toMatchObject({ code: "queue-unavailable", retryable: true, attempts: 2 });
     expect(requests).toHaveLength(2);
+  });
+
+  test("a batch that is refused until tomorrow ends at once, and says so", async () => {
+    const refused = { line: 2, status: 429, retryAfter: 40_000, code: "quota", message: "M." };
+    const payload = [booking, booking].map((one) => ({ kind: "delete", payload: one }));
+    const { result, requests } = await call(
+      [
+        { status: 200, body: toLines({ line: 1, status: 200, eventId }, refused) },
+        { status: 200, body: toLines({ ...refused, line: 1 }) },
+      ],
+      { method: "batch", payload },
+    );
+
+    expect(result).toMatchObject({ code: "quota", message: "M.", status: 429, retryable: true, retryAfterS: 40_000 });
+    expect(requests.length).toBeLessThanOrEqual(2);
   });
 
   test.each<[string, object]>([

@@ -42,6 +42,8 @@ interface Line {
   json: string;
 }
 
+type AnswerLine = BatchAnswer & { retryAfter?: number };
+
 async function* partsOf(events: AsyncIterable<KeyedEvent>): AsyncGenerator<Line[]> {
   let part: Line[] = [];
   for await (const event of events) {
@@ -55,12 +57,13 @@ async function* partsOf(events: AsyncIterable<KeyedEvent>): AsyncGenerator<Line[
 
 /** Accepts the lines that are decided. The first one that is not ends them. */
 function acceptLines(text: string): Outcome<BatchAnswer[]> | undefined {
-  const lines = text.split("\n").map((line) => parseJson(line) as BatchAnswer | undefined);
-  const isDecided = (line: BatchAnswer | undefined) => typeof line?.status === "number" && !isRetryable(line.status);
+  const lines = text.split("\n").map((line) => parseJson(line) as AnswerLine | undefined);
+  const isDecided = (line: AnswerLine | undefined) => typeof line?.status === "number" && !isRetryable(line.status);
   const end = lines.findIndex((line) => !isDecided(line));
   const [first] = lines;
   if (end !== 0) return { body: lines.slice(0, end === -1 ? undefined : end) as BatchAnswer[] };
   if (first?.code === undefined) return undefined;
-  const { status, code, message = "The rest cannot be stored now." } = first;
-  return { status, code, message, retryable: true };
+  const { status, code, message = "The rest cannot be stored now.", retryAfter } = first;
+  const retryAfterMs = typeof retryAfter === "number" ? retryAfter * 1_000 : undefined;
+  return { status, code, message, retryable: true, retryAfterMs };
 }

@@ -72,6 +72,10 @@ export interface AskOptions {
   signal?: AbortSignal;
 }
 
+export interface ActivityOptions extends AskOptions {
+  /** One of the last seven days, in UTC, such as 2027-05-02. Default: the last 48 hours. */
+  day?: string;
+}
 export interface BookingOptions extends AskOptions {
   /** Default: trip. */
   referenceKind?: ReferenceKind;
@@ -123,7 +127,7 @@ export interface BookingEventsClient {
    *
    * @throws BookingEventsError if there is no answer
    */
-  activity(options?: AskOptions): Promise<Activity>;
+  activity(options?: ActivityOptions): Promise<Activity>;
   /**
    * Compares all bookings that are active at your end with those of the service, and yields each difference. The list is
    * sent while it is read, so neither side holds it. Nothing is retried.
@@ -196,8 +200,9 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
       const parts = withKeys(events);
       return sendBatch({ url: eventUrl("batch"), secret, signal, fetch, dryRun, limits }, parts);
     },
-    activity({ signal } = {}) {
-      const request = { url: lookupUrl("activity"), init: { method: "GET" }, accept: acceptJson(isActivity) };
+    activity({ signal, day } = {}) {
+      const url = `${lookupUrl("activity")}${day === undefined ? "" : `?${new URLSearchParams({ day })}`}`;
+      const request = { url, init: { method: "GET" }, accept: acceptJson(isActivity) };
       return callService({ ...request, secret, signal, fetch }, limits);
     },
     receipt(eventId, options = {}) {

@@ -9,6 +9,7 @@ export type {
 export type { BatchAnswer, BatchEvent } from "./batch-event.ts";
 export { BookingEventsError } from "./booking-events-error.ts";
 export {
+  type ActivityOptions,
   type AskOptions,
   type BatchOptions,
   type BookingEventsClient,
