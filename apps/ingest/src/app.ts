@@ -59,7 +59,7 @@ export function createApp(options: AppOptions): Koa<State> {
 
 /** These paths are lookup's. A proxy in front of both sends them there. */
 function isForLookup(path: string): boolean {
-  return /^\/booking-event\/(receipt|booking|reconcile|activity)(\/|$)/.test(path);
+  return /^\/(activity|booking-event\/(receipt|booking|reconcile|activity))(\/|$)/.test(path);
 }
 
 /**

@@ -140,13 +140,14 @@ test("who asks ingest what lookup answers is told so, and if it is known, where 
   const lookupUrl = "https://lookup.example.com";
   const informed = await startIngest({ lookupUrl });
   for (const path of [
-    "receipt/a-secret/x",
-    "booking/a-secret?reference=x",
-    "reconcile/a-secret",
-    "activity",
-    "booking",
+    "/booking-event/receipt/a-secret/x",
+    "/booking-event/booking/a-secret?reference=x",
+    "/booking-event/reconcile/a-secret",
+    "/booking-event/activity",
+    "/booking-event/booking",
+    "/activity",
   ]) {
-    const request = { method: "GET", path: `/booking-event/${path}` };
+    const request = { method: "GET", path };
     const [told, unaware] = await Promise.all([exchange(informed.port, request), exchange(ingest.port, request)]);
     expect([told.status, JSON.parse(told.body)]).toEqual([
       404,
