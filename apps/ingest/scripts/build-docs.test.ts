@@ -97,6 +97,14 @@ describe("the reference has everything in the OpenAPI document:", () => {
     if (status === "200") expect(section).toMatch(/eventId.*dryRun/s);
   });
 
+  test.each([
+    ["consumerTripPartnerExternalReference", "255"],
+    ["consumerGivenName", "8,192"],
+  ])("%s has the limit that counts", (name, limit) => {
+    const row = new RegExp(`<tr id="field-${name}">.*?</tr>`, "s").exec(reference)?.[0];
+    expect(row).toContain(`up to ${limit} characters`);
+  });
+
   test.each(eventKinds)("%s, with examples of both types", (kind) => {
     const section = new RegExp(`<section id="${kind}Booking".*?</section>`, "s").exec(reference)?.[0];
     expect(section).toContain(

@@ -15,10 +15,13 @@ export interface Field {
 export function findField(name: string, schema: Schema, { fields }: Guide): Field {
   const { description = "", examples = [], deprecated = false } = schema;
   const inGuide = fields.find((field) => field.name === name);
-  const limit = schema.maxLength === undefined ? "" : `up to ${schema.maxLength.toLocaleString("en")} characters`;
+  const { type = "any" } = inGuide ?? {};
+  // The schema's limit of a reference is that of its text before white space is removed.
+  const most = /at most (\d+)/.exec(type)?.[1] ?? schema.maxLength;
+  const limit = most === undefined ? "" : `up to ${Number(most).toLocaleString("en")} characters`;
   return {
     name,
-    type: [inGuide?.type.replace(/, at most.*?(?=$| or)/, "") ?? "any", limit].filter((fact) => fact !== "").join(", "),
+    type: [type.replace(/, at most.*?(?=$| or)/, ""), limit].filter((fact) => fact !== "").join(", "),
     reading: inGuide?.reading ?? "",
     meaning: description.replace(/ Read as: .*$/, ""),
     example: examples[0],
