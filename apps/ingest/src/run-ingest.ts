@@ -47,6 +47,7 @@ import { createUnknownFieldCounter } from "./observe/count-unknown-fields.ts";
 import { createViolationCounter } from "./observe/count-violations.ts";
 import { exportQuotas } from "./observe/export-quotas.ts";
 import { exportSecretExpiry } from "./observe/export-secret-expiry.ts";
+import { exportTestPartners } from "./observe/export-test-partners.ts";
 import { AcceptedRecord } from "./observe/keep-accepted.ts";
 import { createAnswerRecorder } from "./observe/record-answers.ts";
 import { createRefusalRecorder } from "./observe/record-refusals.ts";
@@ -174,6 +175,7 @@ async function startServices(context: Context) {
     metrics,
   });
   exportSecretExpiry(metrics, partners.registry);
+  exportTestPartners(metrics, partners.registry);
   const freezes = parts.watchFreezes({ logger, metrics });
   const { producer, queue, load } = await startQueue(context, (lostMs) => freezes.recordLostTime(lostMs));
   const tokenBuckets = createTokenBuckets({
