@@ -41,7 +41,8 @@ public sealed class BookingEventsException : Exception
 
 /// <summary>
 /// Sends booking events until they are accepted, refused for good, or out of attempts or time; asks what became of them;
-/// compares bookings. Copy this file into your project. It needs .NET 6, .NET Framework 4.7 or Mono, and no package.
+/// compares bookings. Copy this file into your project. It needs .NET 6, .NET Framework 4.7 or Mono, and no package. In the
+/// last two, refer to the assemblies System.Net.Http and System.Numerics.
 /// <code>
 /// var bookings = new BookingEventsClient("https://bookings.example.com", secret);
 /// var answer = await bookings.CreateAsync(
@@ -50,7 +51,8 @@ public sealed class BookingEventsException : Exception
 /// foreach (var warning in BookingEventsClient.Warnings(answer)) Console.Error.WriteLine(warning["message"]);
 /// </code>
 /// A payload may contain texts, numbers, booleans, null, dictionaries, lists and dates. A DateOnly, or a DateTime that is a
-/// midnight, is sent as 2027-06-14, and a time with the offset that it has. HttpClient.DefaultProxy is honoured. Create one
+/// midnight, is sent as 2027-06-14, and a time with the offset that it has. In answers, whole numbers are long, lists are
+/// List&lt;object&gt;, and objects are Dictionary&lt;string, object&gt;. HttpClient.DefaultProxy is honoured. Create one
 /// client for each secret; several threads may use it.
 /// </summary>
 public sealed class BookingEventsClient
@@ -78,8 +80,8 @@ public sealed class BookingEventsClient
     /// <param name="lookupUrl">The address for questions, if it is another one.</param>
     public BookingEventsClient(string baseUrl, string secret, string lookupUrl = null)
     {
-        this.baseUrl = CheckUrl(baseUrl);
-        this.lookupUrl = CheckUrl(lookupUrl ?? baseUrl);
+        this.baseUrl = CheckUrl(baseUrl, "baseUrl");
+        this.lookupUrl = CheckUrl(lookupUrl ?? baseUrl, "lookupUrl");
         if (string.IsNullOrEmpty(secret) || Regex.IsMatch(secret, @"\s|^\.\.?$"))
             throw new ArgumentException("secret must be the secret that we gave you, without white space.");
         this.secret = secret;
@@ -356,13 +358,13 @@ public sealed class BookingEventsClient
     private string Hide(string text)
         => secret.Length < 16 ? text : text.Replace(secret, "[secret]").Replace(Uri.EscapeDataString(secret), "[secret]");
 
-    private static string CheckUrl(string text)
+    private static string CheckUrl(string text, string name)
     {
         var isUrl = Uri.TryCreate(text, UriKind.Absolute, out var url);
         if (!isUrl || !(url.Scheme == "https" || (url.Scheme == "http" && url.IsLoopback)))
-            throw new ArgumentException("baseUrl must be an https URL, such as https://bookings.example.com.");
+            throw new ArgumentException(name + " must be an https URL, such as https://bookings.example.com.");
         if (url.UserInfo != "" || url.Query != "" || url.Fragment != "" || url.AbsolutePath.Contains("/booking-event"))
-            throw new ArgumentException("baseUrl must end before /booking-event.");
+            throw new ArgumentException(name + " must end before /booking-event.");
         return text.TrimEnd('/');
     }
 

@@ -116,8 +116,8 @@ public final class BookingEvents {
   }
 
   public BookingEvents(String baseUrl, String secret, Options options) {
-    this.baseUrl = checkUrl(baseUrl);
-    this.lookupUrl = checkUrl(options.lookupUrl == null ? baseUrl : options.lookupUrl);
+    this.baseUrl = checkUrl(baseUrl, "baseUrl");
+    this.lookupUrl = checkUrl(options.lookupUrl == null ? baseUrl : options.lookupUrl, "lookupUrl");
     if (secret == null || secret.isEmpty() || Pattern.compile("\\s|^\\.\\.?$").matcher(secret).find())
       throw new IllegalArgumentException("secret must be the secret that we gave you, without white space.");
     this.secret = secret;
@@ -387,19 +387,19 @@ public final class BookingEvents {
     return text.replace(secret, "[secret]").replace(encode(secret), "[secret]");
   }
 
-  private static String checkUrl(String text) {
+  private static String checkUrl(String text, String name) {
     URI url;
     try {
-      url = URI.create(text);
+      url = URI.create(text == null ? "" : text);
     } catch (IllegalArgumentException problem) {
       url = URI.create("");
     }
     boolean isLocal = url.getHost() != null && url.getHost().matches("localhost|127\\.0\\.0\\.1|\\[::1]");
     if (url.getHost() == null || !("https".equals(url.getScheme()) || ("http".equals(url.getScheme()) && isLocal)))
-      throw new IllegalArgumentException("baseUrl must be an https URL, such as https://bookings.example.com.");
+      throw new IllegalArgumentException(name + " must be an https URL, such as https://bookings.example.com.");
     boolean hasMore = url.getUserInfo() != null || url.getQuery() != null || url.getFragment() != null;
     if (hasMore || url.getPath().contains("/booking-event"))
-      throw new IllegalArgumentException("baseUrl must end before /booking-event.");
+      throw new IllegalArgumentException(name + " must end before /booking-event.");
     return text.replaceAll("/+$", "");
   }
 

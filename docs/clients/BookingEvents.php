@@ -42,8 +42,8 @@ final class BookingEventsError extends RuntimeException
  *         error_log(implode('.', $warning['propertyPath']) . ': ' . $warning['message']);
  *     }
  *
- * A date in a payload is sent as 2027-06-14 if it is a midnight, and else with the offset that it has. The environment
- * variables HTTPS_PROXY and NO_PROXY are honoured.
+ * A date in a payload is sent as 2027-06-14 if it is a midnight, and else with the offset that it has. A text that is not
+ * UTF-8 throws a JsonException. The environment variables HTTPS_PROXY and NO_PROXY are honoured.
  */
 final class BookingEvents
 {
@@ -70,8 +70,8 @@ final class BookingEvents
         private readonly int $maxAttempts = 5,
         private readonly float $firstRetryDelay = 1.0,
     ) {
-        $this->baseUrl = self::checkUrl($baseUrl);
-        $this->lookupUrl = self::checkUrl($lookupUrl ?? $baseUrl);
+        $this->baseUrl = self::checkUrl($baseUrl, 'baseUrl');
+        $this->lookupUrl = self::checkUrl($lookupUrl ?? $baseUrl, 'lookupUrl');
         if ($secret === '' || preg_match('/\s|^\.\.?$/', $secret) === 1) {
             throw new InvalidArgumentException('secret must be the secret that we gave you, without white space.');
         }
@@ -373,17 +373,17 @@ final class BookingEvents
             : str_replace([$secret, rawurlencode($secret)], '[secret]', $text);
     }
 
-    private static function checkUrl(string $text): string
+    private static function checkUrl(string $text, string $name): string
     {
         $url = parse_url($text) ?: [];
         $isLocal = in_array($url['host'] ?? '', ['localhost', '127.0.0.1', '[::1]'], true);
         $isProtected = ($url['scheme'] ?? '') === 'https' || (($url['scheme'] ?? '') === 'http' && $isLocal);
         if (!isset($url['host']) || !$isProtected) {
-            throw new InvalidArgumentException('baseUrl must be an https URL, such as https://bookings.example.com.');
+            throw new InvalidArgumentException("$name must be an https URL, such as https://bookings.example.com.");
         }
         $hasMore = array_intersect_key($url, ['user' => 1, 'pass' => 1, 'query' => 1, 'fragment' => 1]) !== [];
         if ($hasMore || str_contains($url['path'] ?? '', '/booking-event')) {
-            throw new InvalidArgumentException('baseUrl must end before /booking-event.');
+            throw new InvalidArgumentException("$name must end before /booking-event.");
         }
         return rtrim($text, '/');
     }

@@ -340,17 +340,18 @@ function acceptLines(text) {
 *
 * The messages of its errors repeat neither argument, because either may be, or contain, the secret.
 *
+* @param name of the option that has the address
 * @throws TypeError
 */
-function createEventUrl(baseUrl, secret) {
-	const base = parseBaseUrl(baseUrl);
+function createEventUrl(baseUrl, secret, name = "baseUrl") {
+	const base = parseBaseUrl(baseUrl, name);
 	if (typeof secret !== "string" || secret === "" || /\s|^\.\.?$/.test(secret) || !secret.isWellFormed()) throw new TypeError("secret must be the secret that we gave you, without white space.");
 	return (kind) => `${base}/booking-event/${kind}/${encodeURIComponent(secret)}`;
 }
-function parseBaseUrl(baseUrl) {
+function parseBaseUrl(baseUrl, name) {
 	const url = URL.canParse(String(baseUrl)) ? new URL(String(baseUrl)) : void 0;
-	if (url === void 0 || !isProtected(url)) throw new TypeError("baseUrl must be an https URL, such as https://bookings.example.com. http is for localhost.");
-	if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "" || /\/booking-event(\/|$)/.test(url.pathname)) throw new TypeError("baseUrl must end before /booking-event, without credentials, query and fragment.");
+	if (url === void 0 || !isProtected(url)) throw new TypeError(`${name} must be an https URL, such as https://bookings.example.com. http is for localhost.`);
+	if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "" || /\/booking-event(\/|$)/.test(url.pathname)) throw new TypeError(`${name} must end before /booking-event, without credentials, query and fragment.`);
 	return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
 /** Over plain HTTP, everyone on the way could read the secret. */
@@ -506,7 +507,7 @@ const longestTimerMs = 2 ** 31 - 1;
 function createBookingEventsClient(options) {
 	const { secret, validate, fetch = globalThis.fetch } = options;
 	const eventUrl = createEventUrl(options.baseUrl, secret);
-	const lookupUrl = createEventUrl(options.lookupUrl ?? options.baseUrl, secret);
+	const lookupUrl = createEventUrl(options.lookupUrl ?? options.baseUrl, secret, "lookupUrl");
 	const limits = readLimits(options);
 	async function send(kind, payload, { idempotencyKey = crypto.randomUUID(), dryRun = false, signal } = {}) {
 		requireKey(idempotencyKey);

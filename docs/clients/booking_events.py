@@ -69,9 +69,9 @@ class BookingEvents:
 
     def __init__(self, base_url, secret, *, lookup_url=None, attempt_timeout=10.0, total_timeout=60.0, max_attempts=5,
                  first_retry_delay=1.0):
-        self._ingest = _parse_url(base_url)
+        self._ingest = _parse_url(base_url, "base_url")
         #: The address for questions, if it is another one.
-        self._lookup = _parse_url(lookup_url or base_url)
+        self._lookup = _parse_url(lookup_url or base_url, "lookup_url")
         if not secret or re.search(r"\s|^\.\.?$", secret):
             raise ValueError("secret must be the secret that we gave you, without white space.")
         self._secret = secret
@@ -278,13 +278,13 @@ class _Retry:
         time.sleep(delay)
 
 
-def _parse_url(text):
+def _parse_url(text, name):
     url = urllib.parse.urlsplit(text)
     is_local = url.hostname in ("localhost", "127.0.0.1", "::1")
     if not url.hostname or not (url.scheme == "https" or (url.scheme == "http" and is_local)):
-        raise ValueError("base_url must be an https URL, such as https://bookings.example.com.")
+        raise ValueError(f"{name} must be an https URL, such as https://bookings.example.com.")
     if url.username or url.password or url.query or url.fragment or "/booking-event" in url.path:
-        raise ValueError("base_url must end before /booking-event.")
+        raise ValueError(f"{name} must end before /booking-event.")
     return url._replace(path=url.path.rstrip("/"))
 
 

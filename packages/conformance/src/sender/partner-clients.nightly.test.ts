@@ -183,6 +183,15 @@ describe.each(partnerLanguages)("in $name,", (language) => {
     expect(result).toMatchObject({ code: "invalid-secret" });
   });
 
+  test.each(["http://bookings.example.com", "https://bookings.example.com/booking-event"])(
+    "the address for questions, %s, is refused by its name",
+    async (lookupUrl) => {
+      const { result } = await call([accepted], { lookupUrl });
+
+      expect(result.invalid).toMatch(/^lookup_?url must/i);
+    },
+  );
+
   describe("a question", () => {
     const path = "partner-secret%2Fcanary%2B5f2c81";
 

@@ -403,3 +403,9 @@ test.each([
     TypeError,
   );
 });
+
+test("an invalid address for questions is named", () => {
+  const options = { baseUrl: "https://bookings.example.com", secret: "s" };
+
+  expect(() => createBookingEventsClient({ ...options, lookupUrl: "" })).toThrow("lookupUrl must be an https URL");
+});

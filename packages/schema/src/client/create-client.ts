@@ -155,7 +155,7 @@ const longestTimerMs = 2 ** 31 - 1;
 export function createBookingEventsClient(options: ClientOptions): BookingEventsClient {
   const { secret, validate, fetch = globalThis.fetch } = options;
   const eventUrl = createEventUrl(options.baseUrl, secret);
-  const lookupUrl = createEventUrl(options.lookupUrl ?? options.baseUrl, secret);
+  const lookupUrl = createEventUrl(options.lookupUrl ?? options.baseUrl, secret, "lookupUrl");
   const limits = readLimits(options);
 
   async function send(

@@ -87,6 +87,18 @@ describe("a question", () => {
     expect(requests[1]?.path).toMatch(/&fields=all$/);
   });
 
+  test("about your activity may name a day", async () => {
+    const { client, requests } = await connect([{ status: 200, body: { hours: [] } }]);
+
+    await client.activity();
+    await client.activity({ day: "2027-05-02" });
+
+    expect(requests.map(({ path }) => path.replace(/.*activity/, ""))).toEqual([
+      "/client-secret%2Fcanary%2B5f2c81",
+      "/client-secret%2Fcanary%2B5f2c81?day=2027-05-02",
+    ]);
+  });
+
   test("about what the service does not have is answered with undefined", async () => {
     const { client } = await connect([asStep(noSuchEvent), asStep(noSuchBooking)]);
 
