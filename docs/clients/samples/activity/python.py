@@ -1,4 +1,3 @@
-import json
 import os
 from booking_events import BookingEvents
 
@@ -6,4 +5,6 @@ bookings = BookingEvents(
     os.environ["BOOKING_EVENTS_URL"], os.environ["BOOKING_EVENTS_SECRET"], lookup_url=os.environ.get("LOOKUP_URL")
 )
 
-print(json.dumps(bookings.activity(), indent=2))
+activity = bookings.activity()
+for found in activity["violations"] + activity["warnings"]:
+    print(found["count"], found["field"], found["code"], found["advice"])
