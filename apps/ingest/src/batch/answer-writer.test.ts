@@ -48,6 +48,32 @@ test("answers that nobody reads are held compressed, and are complete in the end
   expect(Buffer.concat(received).toString().split("\r\n\r\n")[1]).toBe(written.join(""));
 });
 
+test("in one turn of the event loop, little of what is held is written, however fast the client reads", async () => {
+  const { response, client } = await respond();
+  const writer = new AnswerWriter(response);
+  while (writer.heldBytes < 100_000) {
+    writer.write(`${"x".repeat(100)}\n`.repeat(500));
+    await new Promise(setImmediate);
+  }
+  let inThisTurn = 0;
+  let mostInATurn = 0;
+  const write = response.write.bind(response) as (chunk: string | Buffer) => boolean;
+  response.write = (chunk: string | Buffer) => {
+    inThisTurn += chunk.length;
+    mostInATurn = Math.max(mostInATurn, inThisTurn);
+    return write(chunk);
+  };
+  const countTurn = () => {
+    inThisTurn = 0;
+    if (writer.heldBytes > 0) setImmediate(countTurn);
+  };
+  setImmediate(countTurn);
+  client.resume();
+  await writer.finish();
+  expect(mostInATurn).toBeGreaterThan(0);
+  expect(mostInATurn).toBeLessThanOrEqual(3 * 65_536);
+});
+
 test("a client that reads too little is told so, and one that is gone is not waited for", async () => {
   const { response, client } = await respond();
   const limits = { maxHeldBytes: 10_000, segmentCharacters: 1_000 };

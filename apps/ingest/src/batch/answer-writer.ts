@@ -31,7 +31,8 @@ export class AnswerWriter {
     this.#response = response;
     this.#limits = limits;
     this.#pace = new Pace(limits.pace);
-    response.on("drain", () => this.#writeHeld());
+    // In another turn of the event loop: a client that reads as fast as we write would keep all others waiting.
+    response.on("drain", () => setImmediate(() => this.#writeHeld()));
     response.once("close", () => this.#wake());
   }
 
@@ -81,7 +82,8 @@ export class AnswerWriter {
   }
 
   #writeHeld(): void {
-    while (this.heldBytes > 0 && !this.#response.writableNeedDrain) this.#send(this.#takeHeld());
+    const response = this.#response;
+    while (this.heldBytes > 0 && !response.writableNeedDrain && !response.destroyed) this.#send(this.#takeHeld());
     this.#wake();
   }
 
