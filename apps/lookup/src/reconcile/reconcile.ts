@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { ClientGone, Pace, Refusal, type StreamedAnswer } from "@booking-events/http";
 import { answers, lookupAnswers, type ReferenceKind } from "@booking-events/schema";
 import { bookingKey, type Comparison, type ListedBooking, type ListedHere } from "@booking-events/store";
@@ -173,7 +174,10 @@ async function writeInTime(
 ): Promise<void> {
   if (response.destroyed || performance.now() > deadlineMs) throw new ClientGone();
   pace.add(Buffer.byteLength(lines));
-  if (response.write(lines)) return;
+  response.write(lines);
+  // A client that reads as fast as we write would keep all others waiting.
+  await nextTurn();
+  if (!response.writableNeedDrain) return;
   const { promise: written, resolve, reject } = Promise.withResolvers<void>();
   const giveUp = () => reject(new ClientGone());
   response.once("drain", resolve).once("close", giveUp);

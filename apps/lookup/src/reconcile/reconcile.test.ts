@@ -1,0 +1,52 @@
+import { once } from "node:events";
+import { createServer, request, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { expect, onTestFinished, test } from "vitest";
+import { reconcile } from "./reconcile.ts";
+
+/** Returns the most that is written in one turn of the event loop from now on. */
+function watchTurns(response: ServerResponse): () => number {
+  let inThisTurn = 0;
+  let mostInATurn = 0;
+  const write = response.write.bind(response) as (chunk: string | Buffer) => boolean;
+  response.write = (chunk: string | Buffer) => {
+    inThisTurn += chunk.length;
+    mostInATurn = Math.max(mostInATurn, inThisTurn);
+    return write(chunk);
+  };
+  const countTurn = () => {
+    inThisTurn = 0;
+    if (!response.closed) setImmediate(countTurn);
+  };
+  countTurn();
+  return () => mostInATurn;
+}
+
+test("in one turn of the event loop, little of the answer is written, however fast the client reads", async () => {
+  const count = 50_000;
+  const sources = {
+    compare: async (_partner: string, listed: readonly unknown[]) =>
+      listed.map(() => ({ result: "missing" as const, updatedAt: null })),
+    async *readBookings() {},
+  };
+  let mostInATurn = () => 0;
+  const server = createServer(async (req, response) => {
+    const list = { req, hold() {}, mayBeEmpty: false, isShuttingDown: () => false };
+    const { stream } = await reconcile(sources, "acme", list);
+    mostInATurn = watchTurns(response);
+    await stream(response);
+    response.end();
+  }).listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const sending = request({ host: "127.0.0.1", port, method: "POST" });
+  sending.end(Array.from({ length: count }, (_, index) => `{"reference":"TRIP-${index}"}\n`).join(""));
+  const [response] = await once(sending, "response");
+  const lines = (await text(response)).trimEnd().split("\n");
+  expect(lines).toHaveLength(count + 1);
+  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ summary: { references: count, missing: count } });
+  expect(mostInATurn()).toBeGreaterThan(0);
+  expect(mostInATurn()).toBeLessThanOrEqual(3 * 65_536);
+});
