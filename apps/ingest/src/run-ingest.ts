@@ -307,7 +307,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     recordUse: recorders.lastUse.record,
     isOverloaded: () => load.isOverloaded(),
     wasFrozen: (socket) => freezes.wasFrozen(socket),
-    markPaced: (socket) => connections.markPaced(socket),
+    markPaced: (response) => connections.markPaced(response),
     observeLine(line) {
       batchLines.count(line);
       record(line);

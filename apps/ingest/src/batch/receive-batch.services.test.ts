@@ -354,3 +354,26 @@ describe("however a batch is framed", () => {
     expect(received.match(/"line":/g)).toHaveLength(1);
   });
 });
+
+test("what follows on the connection has the usual limit of time", async () => {
+  // As if from Redis. The batch has arrived completely then, so that its answer does not close the connection.
+  const limiter = limiterOf(async () => {
+    await new Promise(setImmediate);
+    return { headers: {} };
+  });
+  const limits = { requestTimeoutMs: 300, timeoutCheckIntervalMs: 50, headersTimeoutMs: 300 };
+  const own = await startIngest({ limiter }, limits);
+  onTestFinished(() => own.close());
+  const { socket, closed } = await connect(own.port);
+  let received = "";
+  socket.on("data", (chunk) => {
+    received += chunk;
+  });
+  const head = (kind: string, type: string, bytes: number) =>
+    `POST /booking-event/${kind}/${acmeSecret} HTTP/1.1\r\nHost: a\r\nContent-Type: application/${type}\r\nContent-Length: ${bytes}\r\n\r\n`;
+  const line = `${create(booking(1))}\n`;
+  // The event is begun in the packet that ends the batch, and never finished.
+  socket.write(`${head("batch", "x-ndjson", line.length)}${line}${head("create", "json", 100)}{`);
+  await closed;
+  expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 408"]);
+});

@@ -44,8 +44,8 @@ export const batchLimits = {
 
 export interface BatchOptions extends AdmissionOptions, JudgingOptions {
   limiter: Pick<PartnerLimiter, "take" | "charge" | "count">;
-  /** Says that the request on this connection has a pace of its own, so no other limit of time applies. */
-  markPaced: (socket: Socket) => void;
+  /** Says that the request has a pace of its own, so no other limit of time applies. */
+  markPaced: (response: ServerResponse) => void;
   /** True if this process was frozen, so that the sender may have given up and sent newer events. */
   wasFrozen: (socket: Socket) => boolean;
   turns: Pick<Turns, "take">;
@@ -76,7 +76,7 @@ export function receiveBatches(options: BatchOptions): (ctx: Context) => Promise
     requireNdjson(ctx.req);
     const isDryRun = readDryRun(ctx.req.headers["x-dry-run"]?.toString());
     const end = batches.begin(partner.id, ctx.res);
-    options.markPaced(ctx.req.socket);
+    options.markPaced(ctx.res);
     if (expectsContinue(ctx.req)) ctx.res.writeContinue();
     ctx.state.answer = {
       status: 200,

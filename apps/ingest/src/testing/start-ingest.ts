@@ -57,7 +57,7 @@ export async function startIngest(
     isLate: (socket) => connections.isLate(socket),
     limiter: limiterOf(async () => ({ headers: {} })),
     wasFrozen: () => false,
-    markPaced: (socket) => connections.markPaced(socket),
+    markPaced: (response) => connections.markPaced(response),
     observeLine: () => {},
     turns: new Turns({ isAccepting: () => false }),
     enqueue: (event) => producer.enqueue(event),

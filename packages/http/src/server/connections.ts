@@ -12,8 +12,8 @@ export interface Connection {
   authenticRequests: number;
   /** The response to the newest request, while any request is in progress. */
   newestResponse: ServerResponse | undefined;
-  /** Whether the app itself limits how long the newest request takes. */
-  isPaced: boolean;
+  /** The response to a request of which the app itself limits how long it takes, while it is in progress. */
+  pacedResponse: ServerResponse | undefined;
   /** Called when no more requests are in progress. */
   afterAnswers: (() => void) | undefined;
 }
@@ -66,7 +66,7 @@ export class Connections {
       requestsUnderWay: 0,
       authenticRequests: 0,
       newestResponse: undefined,
-      isPaced: false,
+      pacedResponse: undefined,
       afterAnswers: undefined,
     };
     this.#connections.set(socket, connection);
@@ -95,13 +95,20 @@ export class Connections {
     this.#budget.assign(connection.reader, partner);
   }
 
-  /** Call this if the app limits how long the newest request on the connection takes. */
-  markPaced(socket: Socket): void {
+  /** Call this if the app limits how long a request takes. Requests that follow on the connection have the usual limits. */
+  markPaced(response: ServerResponse): void {
+    const { socket } = response.req;
     const connection = this.#connections.get(socket);
     if (connection === undefined) return;
-    connection.isPaced = true;
+    connection.pacedResponse = response;
+    const { timeout = 0 } = socket;
     // While the app keeps the client waiting, there may be no traffic.
     socket.setTimeout(0);
+    response.once("close", () => {
+      connection.pacedResponse = undefined;
+      // Otherwise, Node has set the time for which an idle connection is kept.
+      if (connection.requestsUnderWay > 0) socket.setTimeout(timeout);
+    });
   }
 
   /** Call this when something has been read from the connection, before any work is done for it. */
@@ -128,7 +135,6 @@ export class Connections {
     if (connection.requestsUnderWay > 0) return;
     // Otherwise the last request of each idle connection would stay in memory.
     connection.newestResponse = undefined;
-    connection.isPaced = false;
     if (!this.#connections.has(connection.socket)) return;
     const { afterAnswers } = connection;
     connection.afterAnswers = undefined;

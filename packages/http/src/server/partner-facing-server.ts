@@ -214,11 +214,11 @@ function answerClientError(
     socket.destroy();
     return;
   }
+  const { newestResponse: response, pacedResponse } = connection;
   // Node reports each request only once.
-  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && connection.isPaced) return;
+  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && pacedResponse !== undefined && response === pacedResponse) return;
   // The event is repeated for each packet that follows.
   if (!socket.writable) return;
-  const { newestResponse: response } = connection;
   const answer = toAnswer(error.code);
   if (response === undefined) {
     const requestId = createRequestId();
