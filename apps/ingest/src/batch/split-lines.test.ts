@@ -26,7 +26,14 @@ test.each([1, 2, 3, 5, 7, 100])("lines are the same in chunks of %i bytes", (chu
 
 test("a line that is too long is known before it ends, once", () => {
   const splitter = new LineSplitter(5);
-  const lines = ["abc", "def", "ghi", "j\nk\n"].map((chunk) => [...splitter.split(Buffer.from(chunk))]);
+  const next: number[] = [];
+  const lines = ["abc", "def", "ghi", "j\nk\n"].map((chunk) => {
+    const found = [...splitter.split(Buffer.from(chunk))];
+    next.push(splitter.number);
+    return found;
+  });
+  // It has its answer, so an error while its rest arrives is the next one's.
+  expect(next).toEqual([1, 2, 2, 3]);
   expect(lines.map((each) => each.map(({ number, bytes }) => [number, bytes?.toString()]))).toEqual([
     [],
     [[1, undefined]],

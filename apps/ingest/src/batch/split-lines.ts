@@ -20,9 +20,9 @@ export class LineSplitter {
     this.#maxLineBytes = maxLineBytes;
   }
 
-  /** The number of the line that has begun. */
+  /** The number of the next line that is yielded, blank ones aside. */
   get number(): number {
-    return this.#number;
+    return this.#isTooLong ? this.#number + 1 : this.#number;
   }
 
   /** Yields the lines that are complete, and one that is too long as soon as that is known. Leaves out empty ones. */
