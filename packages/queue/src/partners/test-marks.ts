@@ -1,9 +1,16 @@
 import type { Redis } from "ioredis";
 import type { QueueLocation } from "../redis/connect-to-redis.ts";
+import { defineScript, runScript } from "../redis/run-script.ts";
 import { withConnection } from "../redis/with-connection.ts";
 import { companionPrefix } from "../shards/shards.ts";
 
 const marks = { true: "test", false: "real" } as const;
+
+/** Before Redis 7, SET takes NX and GET only one at a time. KEYS: the mark. ARGV: what it is if there is none. */
+const claimScript = defineScript(`
+redis.call('SET', KEYS[1], ARGV[1], 'NX')
+return redis.call('GET', KEYS[1])
+`);
 
 /**
  * Records with a partner's first event whether the partner is a test partner, for good: the events of one id must never be
@@ -12,8 +19,7 @@ const marks = { true: "test", false: "real" } as const;
  * @returns whether it is by its first event
  */
 export async function claimTestMark(redis: Redis, prefix: string, partner: string, isTest: boolean): Promise<boolean> {
-  const before = await redis.set(keyOf(prefix, partner), marks[`${isTest}`], "NX", "GET");
-  return before === null ? isTest : before === marks.true;
+  return (await runScript(redis, claimScript, [keyOf(prefix, partner)], [marks[`${isTest}`]])) === marks.true;
 }
 
 /**
