@@ -46,7 +46,9 @@ export class ActivityReader {
 
   /** @throws if Redis or PostgreSQL does not answer in time. Half of an answer would be a wrong one */
   read(partner: Partner, window: ActivityWindow): Promise<KnownActivity> {
-    const key = `${partner.id} ${window.hours.length} ${window.hours[0]?.from.toISOString()}`;
+    // Some of what is found is in the order of the secrets, which may change.
+    const secretIds = partner.secrets.map(({ id }) => id).join();
+    const key = `${partner.id} ${secretIds} ${window.hours.length} ${window.hours[0]?.from.toISOString()}`;
     const known = this.#looks.get(key);
     if (known !== undefined) return known;
     const untilMs = performance.now() + limits.deadlineMs;
