@@ -10,10 +10,10 @@ export const lookupUrl =
 const languageKey = "docs-language";
 
 showOwnHost();
-chooseLanguage(localStorage.getItem(languageKey));
+chooseLanguage(recall(() => localStorage.getItem(languageKey)));
 document.addEventListener("change", ({ target }) => {
   if (!(target instanceof HTMLInputElement) || target.closest(".tabs") === null) return;
-  localStorage.setItem(languageKey, target.value);
+  recall(() => localStorage.setItem(languageKey, target.value));
   keepInView(target, () => chooseLanguage(target.value));
 });
 for (const block of document.querySelectorAll(".code")) addCopyButton(block);
@@ -30,6 +30,20 @@ function showOwnHost() {
       /(LOOKUP_URL=)?https:\/\/bookings\.example\.com(\/booking-event\/(?:receipt|booking|reconcile|activity)\/)?/g,
       (_, variable = "", path = "") => variable + (variable || path ? lookupUrl : serviceUrl) + path,
     );
+  }
+}
+
+/**
+ * A browser may forbid pages to keep anything. Then the choice is that of the page.
+ *
+ * @template Kept
+ * @param {() => Kept} use
+ */
+function recall(use) {
+  try {
+    return use();
+  } catch {
+    return null;
   }
 }
 
