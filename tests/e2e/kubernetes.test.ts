@@ -375,7 +375,7 @@ describe("workers are scaled", () => {
     expect(others).toEqual([]);
     const names = readMetricNames();
     const used = [...trigger.metadata.query.matchAll(/(\w+)\{([^}]*)\}/g)];
-    expect(used).toHaveLength(2);
+    expect(used).toHaveLength(3);
     for (const [, name, labels] of used) {
       expect(names).toContain(name);
       expect(labels).toContain(`namespace="${metadata.namespace}"`);
