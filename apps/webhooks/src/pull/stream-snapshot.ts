@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { pullSnapshot } from "@booking-events/feed";
-import { inTransaction, notePlace, type PullSubscription } from "@booking-events/store";
+import { inTransaction, notePlace, type PullSubscription, readOneSnapshot } from "@booking-events/store";
 import { toEvent } from "@booking-events/subscribers";
 import type { Pool } from "pg";
 import { filterOf } from "../subscriptions/filter-of.ts";
@@ -42,7 +42,7 @@ export class Snapshots {
   async #stream(subscription: PullSubscription, response: ServerResponse): Promise<void> {
     const { name, payload } = subscription;
     await inTransaction(this.#database, async (client) => {
-      await client.query("set transaction isolation level repeatable read, read only");
+      await client.query(readOneSnapshot);
       await client.query(`set local idle_in_transaction_session_timeout to ${2 * drainTimeoutMs}`);
       const options = { name, schema: this.#schema, filter: filterOf(subscription), memory: this.#database };
       const { position, pages } = await pullSnapshot(client, options);

@@ -19,7 +19,7 @@ import { transact, waitForDisk } from "./transaction.ts";
 export function inPreparedTransaction<Result>(
   pool: pg.Pool,
   work: (client: Queryable) => Promise<Result>,
-  { maxPlanAgeMs = 1_000, isSnapshot = false }: { maxPlanAgeMs?: number; isSnapshot?: boolean } = {},
+  { maxPlanAgeMs = defaultPlanAgeMs, isSnapshot = false }: { maxPlanAgeMs?: number; isSnapshot?: boolean } = {},
 ): Promise<Result> {
   async function prepareAll(client: pg.PoolClient): Promise<Result> {
     if (!(await isDirect(client))) return work(client);
@@ -50,7 +50,7 @@ export async function queryPrepared<Row extends pg.QueryResultRow>(
     const statement = (await isDirect(client)) ? { ...prepared(text), values } : { text, values };
     const [, , , result] = await settleAll([
       client.query(beginningOf(pool)),
-      discardOldPlans(client, 1_000),
+      discardOldPlans(client, defaultPlanAgeMs),
       client.query(planForAllValues),
       client.query<Row>(statement),
       client.query("commit"),
@@ -78,6 +78,7 @@ async function isDirect(client: pg.PoolClient): Promise<boolean> {
   return isSame;
 }
 
+const defaultPlanAgeMs = 1_000;
 const plansMadeAt = new WeakMap<pg.PoolClient, number>();
 
 /**
