@@ -154,7 +154,7 @@ function describeBatch() {
       summary: "Send many events",
       description:
         "For first loads. Each line is one event, and is answered by one line, in order, with the status that the " +
-        "event would have got alone. The answer begins while you send. After a line with status 408, 500 or 503, or 403 " +
+        "event would have got alone. The answer begins while you send. After a line with status 408 or 503, or 403 " +
         "or 429 for your secret or quota, it ends: send that line and those after it again.",
       requestBody: {
         description: "NDJSON: one object like this in each line, of at most 64 KiB. There is no limit of lines.",
