@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { queueKeys } from "../events/queue-name.ts";
 import { type List, lists } from "../operate/read-queued-events.ts";
+import { countList } from "../operate/walk-list.ts";
 
 /** The events of each partner that were in the queue. */
 export interface WaitingEvents {
@@ -31,14 +32,14 @@ export async function findWaiting(shards: readonly { redis: Redis; prefix: strin
 /** Those that have been in the list for longest. */
 async function lookInto(
   { redis, prefix }: { redis: Redis; prefix: string },
-  { name, isSorted }: List,
+  list: List,
 ): Promise<{ total: number; jobs: { id: string; subject: string | null }[] }> {
   const keyOf = queueKeys(prefix);
-  const key = keyOf(name);
+  const key = keyOf(list.name);
   const [total, ids] = await Promise.all([
-    isSorted ? redis.zcard(key) : redis.llen(key),
+    countList(redis, prefix, list),
     // The oldest of a list is its last.
-    isSorted ? redis.zrange(key, "0", String(maxLooked - 1)) : redis.lrange(key, -maxLooked, -1),
+    list.isSorted ? redis.zrange(key, "0", String(maxLooked - 1)) : redis.lrange(key, -maxLooked, -1),
   ]);
   if (ids.length === 0) return { total, jobs: [] };
   const pipeline = redis.pipeline();
