@@ -135,6 +135,16 @@ test("work that would have waited too long soon does not wait for connections", 
   await Promise.all(results);
 });
 
+test("work that would have waited too long soon is seen behind work that may wait", async () => {
+  isAccepting = true;
+  const batch = () => turns.take("batch", 0, () => done.push("batch"), true);
+  const results = [work("acme"), batch(), work("globe")];
+  nowMs += longestWaitMs / 2 + 1;
+  await nextTurn();
+  expect(done).toEqual(["acme", "batch", "globe"]);
+  await Promise.all(results);
+});
+
 test("a connection that comes after work waits for no more work", async () => {
   const results = [work("acme"), work("acme")];
   isAccepting = true;

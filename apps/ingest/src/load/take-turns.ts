@@ -137,11 +137,10 @@ export class Turns {
     }
   }
 
-  /** Whether the work that is next may soon have waited too long. */
+  /** Whether any partner's work may soon have waited too long. */
   #isUrgent(): boolean {
-    const [next] = this.#queues.values();
-    const sinceMs = next?.waiting[0]?.sinceMs;
-    return sinceMs !== undefined && this.#now() - sinceMs > turnLimits.longestWaitMs / 2;
+    const latestMs = this.#now() - turnLimits.longestWaitMs / 2;
+    return [...this.#queues.values()].some(({ waiting: [first] }) => first !== undefined && first.sinceMs < latestMs);
   }
 
   #startFirst(queue: PartnerQueue): void {
