@@ -14,13 +14,15 @@ function split(body: string, chunkBytes: number, maxLineBytes = 5): [number, str
 }
 
 test.each([1, 2, 3, 5, 7, 100])("lines are the same in chunks of %i bytes", (chunkBytes) => {
-  expect(split("a\n\nbcdef\nghijkl\nm\r\n\nnopqrstuvwxyz\nend\n", chunkBytes)).toEqual([
+  expect(split("a\n\nbcdef\nghijkl\nm\r\n\nnopqrstuvwxyz\nopqrs\r\ntuvw\rx\nend\n", chunkBytes)).toEqual([
     [1, "a"],
     [3, "bcdef"],
     [4, undefined],
     [5, "m\r"],
     [7, undefined],
-    [8, "end"],
+    [8, "opqrs\r"],
+    [9, undefined],
+    [10, "end"],
   ]);
 });
 

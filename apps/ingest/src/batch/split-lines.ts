@@ -1,4 +1,5 @@
 const newline = 0x0a;
+const carriageReturn = 0x0d;
 
 export interface Line {
   /** From 1. Blank lines count. */
@@ -36,7 +37,9 @@ export class LineSplitter {
   }
 
   *#add(part: Buffer, isLast: boolean): Generator<Line> {
-    if (!this.#isTooLong && this.#heldBytes + part.length > this.#maxLineBytes) {
+    // A line from Windows ends with \r\n, of which neither counts.
+    const maxBytes = this.#maxLineBytes + (part.at(-1) === carriageReturn ? 1 : 0);
+    if (!this.#isTooLong && part.length > 0 && this.#heldBytes + part.length > maxBytes) {
       this.#isTooLong = true;
       yield { number: this.#number, bytes: undefined };
     }
@@ -51,7 +54,7 @@ export class LineSplitter {
   }
 
   #hold(part: Buffer): void {
-    this.#held ??= Buffer.allocUnsafeSlow(this.#maxLineBytes);
+    this.#held ??= Buffer.allocUnsafeSlow(this.#maxLineBytes + 1);
     part.copy(this.#held, this.#heldBytes);
     this.#heldBytes += part.length;
   }
