@@ -113,9 +113,9 @@ function answerList(options: AppOptions): (ctx: Context) => Promise<void> {
   return async function answer(ctx) {
     const { partner } = await admit(ctx, options);
     requireNdjson(ctx.req);
+    const mayBeEmpty = readParameters(ctx.querystring)("allowEmpty").at(-1) === "true";
     const hold = options.lists.begin(partner.id, ctx.res);
     if (expectsContinue(ctx.req)) ctx.res.writeContinue();
-    const mayBeEmpty = readParameters(ctx.querystring)("allowEmpty").at(-1) === "true";
     const { isShuttingDown } = options;
     ctx.state.answer = await reconcile(options.data, partner.id, { req: ctx.req, hold, mayBeEmpty, isShuttingDown });
   };

@@ -210,8 +210,8 @@ const questions: Question[] = [
       404: "You have no such booking, or there is no such path.",
     },
     refusals: [
-      ...[lookupAnswers.noSuchBooking, lookupAnswers.invalidReference, lookupAnswers.invalidFields],
-      ...[lookupAnswers.readingsOff, answers.wrongMethod("GET", "HEAD")],
+      ...[lookupAnswers.noSuchBooking, lookupAnswers.invalidQuery, lookupAnswers.invalidReference],
+      ...[lookupAnswers.invalidFields, lookupAnswers.readingsOff, answers.wrongMethod("GET", "HEAD")],
     ],
   },
   {
@@ -254,6 +254,7 @@ const questions: Question[] = [
       ...[lookupAnswers.invalidListLine(wrongLines), lookupAnswers.emptyList, answers.wrongMethod("POST")],
       ...[lookupAnswers.listTooLong(2_000_000), lookupAnswers.tooManyDifferences, lookupAnswers.unsupportedType],
       ...[answers.unsupportedEncoding, lookupAnswers.alreadyReconciling, answers.overloaded],
+      lookupAnswers.invalidQuery,
     ],
   },
   {
@@ -267,7 +268,7 @@ const questions: Question[] = [
     parameters: ["day"],
     content: jsonContent("Activity", { activity }),
     meanings: { ...onlyGet, 200: "Your events, refusals, warnings, secrets and limits." },
-    refusals: [lookupAnswers.invalidDay, answers.wrongMethod("GET", "HEAD")],
+    refusals: [lookupAnswers.invalidQuery, lookupAnswers.invalidDay, answers.wrongMethod("GET", "HEAD")],
   },
 ];
 

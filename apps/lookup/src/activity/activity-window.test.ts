@@ -28,3 +28,8 @@ test.each(["2027-02-22", "2027-03-02", "yesterday", "", "2027-2-28", "2027-02-28
     expect(() => readActivityWindow(`day=${day}`, now)).toThrow(Refusal);
   },
 );
+
+test.each(["day=%E0%A4%A", "other=%FF", "day=2027-02-28&\xff"])("%s cannot be read, whatever it names", (query) => {
+  const expected = expect.objectContaining({ outcome: "invalid-query" });
+  expect(() => readActivityWindow(query, now)).toThrow(expected);
+});

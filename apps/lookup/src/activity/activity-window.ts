@@ -16,7 +16,7 @@ const hoursOfDay = 24;
 
 /**
  * @param query as Node has it: `day=2027-05-02`, or nothing for the last 48 hours
- * @throws Refusal for a day of which too little is known
+ * @throws Refusal for a day of which too little is known, or a query that cannot be read
  */
 export function readActivityWindow(query: string, now: Date): ActivityWindow {
   const [day, ...more] = readParameters(query)("day");

@@ -11,7 +11,7 @@ const every = "all";
  *
  * @param query as Node has it: each of its bytes is a character
  * @returns the members of their readings; none: the query does not ask
- * @throws Refusal for a name of which nothing is read
+ * @throws Refusal for a name of which nothing is read, or a query that cannot be read
  */
 export function readWantedReadings(query: string): (keyof NormalisedBooking)[] {
   const names = readParameters(query)("fields").flatMap((list) => list.split(","));

@@ -227,6 +227,12 @@ const refusals: [answer: Answer, status: number, code: string, message: string, 
     "This service does not return what it reads of your fields. Leave out fields.",
   ],
   [
+    lookupAnswers.invalidQuery,
+    400,
+    "invalid-query",
+    "The query is not valid UTF-8. Percent-encode each of its values as UTF-8, such as Zo%C3%AB for Zoë.",
+  ],
+  [
     lookupAnswers.invalidReference,
     400,
     "invalid-reference",

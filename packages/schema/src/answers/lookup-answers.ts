@@ -7,6 +7,12 @@ import type { BookingStatus, Receipt } from "./lookup-bodies.ts";
 // Every body that answers a partner's question, besides those in answers.ts. None contains a secret. Only the answer to a
 // list contains what the partner wrote, the booking's reference, and only the readings of a booking contain values.
 
+export const invalidQuery = refused(
+  400,
+  "invalid-query",
+  "The query is not valid UTF-8. Percent-encode each of its values as UTF-8, such as Zo%C3%AB for Zoë.",
+);
+
 export const receiptFound = (receipt: Receipt): Answer => ({
   status: 200,
   code: "receipt-found",
