@@ -12,6 +12,10 @@ test("the committed client for JavaScript is up to date; otherwise run `npm run 
     expect(readFileSync(new URL(name, folder), "utf8")).toBe(text);
 });
 
+test("the copied client for JavaScript refers to no package of ours", async () => {
+  expect(Object.values(await buildClientFiles()).join()).not.toContain("@booking-events/");
+});
+
 test("every client states the release that it belongs to", () => {
   expect(version).toBe(ofPackage);
   const files = globSync("*.{js,py,php,java,cs}", { cwd: folder }).map((file) => basename(file));
