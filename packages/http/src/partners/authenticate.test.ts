@@ -71,6 +71,8 @@ describe("the secret of a request", () => {
     [[], "", { secret: "" }],
     [[], "in-path", { secret: "in-path" }],
     [["Basic of-a-proxy"], "in-path", { secret: "in-path" }],
+    [["Bearer"], "in-path", { secret: "in-path" }],
+    [["Bearer "], "", { secret: "" }],
     [["Bearer acme-new"], "in-path", { secret: "in-path", fault: "two-secrets" }],
     [["Bearer acme-new", "Bearer other"], "", { secret: "", fault: "two-secrets" }],
   ])("with Authorization %j and %j in the path is %j", (authorization, inPath, expected) => {

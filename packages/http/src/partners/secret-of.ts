@@ -12,8 +12,8 @@ export interface GivenSecret {
 const bearerPattern = /^bearer +(\S+)$/i;
 
 /**
- * Returns the secret of the path, or else of `Authorization: Bearer`. Beside a secret in the path, other schemes are
- * ignored: proxies and libraries add them.
+ * Returns the secret of the path, or else of `Authorization: Bearer`. Beside a secret in the path, other schemes and a
+ * Bearer without a token are ignored: proxies and libraries add them, and they name no other secret.
  *
  * @param inPath decoded; empty if the path has none
  */
