@@ -133,6 +133,9 @@ test("what is no event is refused by itself, and the next line is read", async (
     batch.sending.end();
     const answered = await batch.rest();
     expect(answered.map(({ line, status, code }) => [line, status, code])).toEqual(expected);
+    // A line has neither.
+    const texts = JSON.stringify(answered.map(({ message, warnings }) => [message, warnings]));
+    expect(texts).not.toMatch(/\b(body|header)\b/i);
   }
   const { lines: counts, ...observed } = ingest.observed.at(-1) ?? {};
   expect(observed).toMatchObject({ kind: "batch", partner: "acme", status: 200, outcome: "batch" });

@@ -73,7 +73,7 @@ describe("JSON", () => {
     ['{\n  "a": "x\n', 2, 10],
     ["  ", 1, 3],
   ])("%j is malformed at line %i, column %i", (text, line, column) => {
-    const message = `The body is not valid JSON. The error is at line ${line}, column ${column}.`;
+    const message = `The event is not valid JSON. The error is at line ${line}, column ${column}.`;
     expect(JSON.parse(refusalOf(() => decodeJson(text)).answer.body)).toMatchObject({ message });
   });
 

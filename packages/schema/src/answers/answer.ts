@@ -16,7 +16,7 @@ export function refused(status: number, code: string, message: string, headers?:
 
 /** The same request can succeed later. */
 export function refusedForNow(status: 429 | 503, code: string, retryAfterS: number, message: string): Answer {
-  return refused(status, code, `${message} Retry the same request after the delay in the Retry-After header.`, {
+  return refused(status, code, `${message} Retry the same request after the delay in Retry-After.`, {
     "Retry-After": String(retryAfterS),
   });
 }

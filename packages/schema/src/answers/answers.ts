@@ -3,7 +3,8 @@ import type { Warning } from "../warnings/warning.ts";
 import { type Answer, refused, refusedForNow } from "./answer.ts";
 import type { AcceptedBody, DryRunBody, InvalidDataBody } from "./answer-bodies.ts";
 
-// Every body that answers an event. None contains a secret or a value.
+// Every body that answers an event. None contains a secret or a value. What a line of a batch may get as well speaks of the
+// event, since a line has no body and no headers of its own.
 
 /** Line and column count from 1; columns are UTF-16 code units. */
 export interface TextPosition {
@@ -55,8 +56,8 @@ export const twoContentTypes = refused(
 export const invalidUtf8 = refused(
   400,
   "invalid-utf8",
-  "The body, or an escape of the form, is not valid UTF-8. Encode it in UTF-8, or declare its charset, such as " +
-    "Content-Type: application/json; charset=windows-1252.",
+  "The event, or an escape of the form, is not valid UTF-8. Encode it in UTF-8. Outside of a batch, you may declare " +
+    "its charset instead, such as Content-Type: application/json; charset=windows-1252.",
 );
 export const invalidUtf16 = refused(
   400,
@@ -64,15 +65,15 @@ export const invalidUtf16 = refused(
   "The body is not valid UTF-16. Start it with a byte order mark, or declare utf-16le or utf-16be.",
 );
 export const malformedJson = ({ line, column }: TextPosition): Answer =>
-  refused(400, "malformed-json", `The body is not valid JSON. The error is at line ${line}, column ${column}.`);
+  refused(400, "malformed-json", `The event is not valid JSON. The error is at line ${line}, column ${column}.`);
 /** The message does not contain the key, which may be any text. */
 export const repeatedJsonKey = ({ line, column }: TextPosition): Answer =>
   refused(
     400,
     "repeated-json-key",
-    `The body has a duplicate key in a JSON object. The duplicate is at line ${line}, column ${column}.`,
+    `The event has a duplicate key in a JSON object. The duplicate is at line ${line}, column ${column}.`,
   );
-export const notAnObject = refused(400, "not-an-object", "The body must be a single JSON object.");
+export const notAnObject = refused(400, "not-an-object", "The event must be a single JSON object.");
 /** For a body that begins like JSON and has no type, or another one. */
 export const wrongContentType = ({ line, column }: TextPosition): Answer =>
   refused(
@@ -101,7 +102,8 @@ export const repeatedFormField = refused(
 export const invalidIdempotencyKey = refused(
   400,
   "invalid-idempotency-key",
-  "The Idempotency-Key (or webhook-id) header must have 1 to 255 characters, visible ASCII or spaces.",
+  "The idempotency key (Idempotency-Key, webhook-id, or a line's idempotencyKey) must have 1 to 255 characters, " +
+    "visible ASCII or spaces.",
 );
 export const differentIdempotencyKeys = refused(
   400,
@@ -145,7 +147,7 @@ export const answersUnread = refused(
 );
 export const tooSlow = refused(408, "too-slow", "The request was not received in time. Send it again.");
 export const bodyTooLarge = (limitBytes: number): Answer =>
-  refused(413, "body-too-large", `The body exceeds the limit of ${limitBytes} bytes.`);
+  refused(413, "body-too-large", `The event exceeds the limit of ${limitBytes} bytes.`);
 export const unsupportedType = refused(
   415,
   "unsupported-type",
@@ -174,14 +176,14 @@ export const tooManyGuesses = (retryAfterS: number): Answer =>
     429,
     "too-many-guesses",
     "Too many requests with an invalid secret came from your IP address. Correct the secret, and retry after " +
-      "the delay in the Retry-After header.",
+      "the delay in Retry-After.",
     { "Retry-After": String(retryAfterS), Connection: "close" },
   );
 
 export const alreadySendingBatch = refused(
   429,
   "already-sending-batch",
-  "You are sending another batch at the moment. Retry after the delay in the Retry-After header.",
+  "You are sending another batch at the moment. Retry after the delay in Retry-After.",
   { "Retry-After": "10" },
 );
 
@@ -195,8 +197,8 @@ export const overloaded = refusedForNow(503, "overloaded", 5, "The service is ov
 export const tooMuchToRead = refused(
   503,
   "too-much-to-read",
-  "You are sending more data at once than the service can process. Retry the same request after the delay " +
-    "in the Retry-After header, or send smaller bodies.",
+  "You are sending more data at once than the service can process. Retry the same request after the delay in " +
+    "Retry-After, or send smaller events.",
   { "Retry-After": "1" },
 );
 

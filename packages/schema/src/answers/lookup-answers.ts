@@ -76,7 +76,7 @@ export const tooManyDifferences = refused(
 export const alreadyReconciling = refused(
   429,
   "already-reconciling",
-  "You are sending another list at the moment. Retry after the delay in the Retry-After header.",
+  "You are sending another list at the moment. Retry after the delay in Retry-After.",
   { "Retry-After": "10" },
 );
 

@@ -9,8 +9,7 @@ export const requestWarnings = {
     field: "",
   },
   "empty-key": {
-    message:
-      "An Idempotency-Key (or webhook-id) header is empty and counts as absent. Send a key of its own with each event.",
+    message: "The idempotency key is empty and counts as absent. Send a key of its own with each event.",
     code: "empty-key",
     propertyPath: [],
     field: "",
