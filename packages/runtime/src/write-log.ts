@@ -19,6 +19,17 @@ export type LogWriter = ReturnType<typeof createLogWriter>;
 export function createLogWriter(fd: number) {
   let lines = "";
   let isWriting = false;
+  let isDue = false;
+
+  /** A process that logs nothing is woken for nothing. */
+  function flushSoon(): void {
+    if (isDue) return;
+    isDue = true;
+    setTimeout(() => {
+      isDue = false;
+      flush();
+    }, batch.intervalMs).unref();
+  }
 
   function flush(): void {
     if (isWriting || lines === "") return;
@@ -37,6 +48,7 @@ export function createLogWriter(fd: number) {
       } else {
         isWriting = false;
         if (lines.length >= batch.characters) flush();
+        else if (lines !== "") flushSoon();
       }
     });
   }
@@ -55,13 +67,13 @@ export function createLogWriter(fd: number) {
     }
   }
 
-  setInterval(flush, batch.intervalMs).unref();
   process.on("exit", flushSync);
   return {
     write(line: string): void {
       if (lines.length >= maxBufferedCharacters) return;
       lines += line;
       if (lines.length >= batch.characters) flush();
+      else flushSoon();
     },
     /** Writes the remaining lines if possible. It does not wait for a write in progress. */
     flushSync,
