@@ -71,10 +71,9 @@ test("the guide's page has the chapters that a partner needs, and everything of 
   const { guide: markdown } = readSources();
   const words = (text: string) => text.match(/\p{L}{6,}/gu) ?? [];
   const shown = new Set(words(guide.replaceAll(/<[^>]*>/g, " ")));
-  const withoutFields = markdown.replace(/<!-- fields -->.*<!-- \/fields -->/s, "");
-  expect(
-    words(withoutFields.replaceAll(/\(\S+?\)|<!--.*?-->|^```.*$/gm, "")).filter((word) => !shown.has(word)),
-  ).toEqual([]);
+  expect(words(markdown.replaceAll(/\(\S+?\)|<!--.*?-->|^```.*$/gm, "")).filter((word) => !shown.has(word))).toEqual(
+    [],
+  );
 });
 
 describe("the reference has everything in the OpenAPI document:", () => {
@@ -135,9 +134,7 @@ test.each(Object.keys(pagesByAddress))("%s is small with all that it loads", (pa
 
 describe("rendering the guide", () => {
   let sources: Sources;
-  const fields =
-    "<!-- fields -->\n\n| Field | Type | Read as | Meaning |\n| - | - | - | - |\n| `a` | text | | A |\n\n<!-- /fields -->";
-  const render = (text: string) => renderGuide({ ...sources, guide: `# Title\n\n${fields}\n\n${text}\n` });
+  const render = (text: string) => renderGuide({ ...sources, guide: `# Title\n\n${text}\n` });
 
   beforeAll(() => {
     const samples = new Map([["send", [{ id: "curl", name: "curl", language: "bash" as const, text: "curl <x>" }]]]);
@@ -148,15 +145,12 @@ describe("rendering the guide", () => {
     expect(() => render("[x](adr/json.md)")).toThrow("The guide links to adr/json.md");
     expect(() => render("<!-- samples: fly -->")).toThrow("names the samples fly, which do not exist");
     expect(() => render("<!-- sampels: send -->")).toThrow("does not know");
-    expect(() => renderGuide({ ...sources, guide: "# Title\n\nNo mark." })).toThrow("does not mark its table");
   });
 
   test("puts samples and code beside the prose before them, and links names to the reference", () => {
-    const {
-      body,
-      contents,
-      fields: rows,
-    } = render("## One two\n\nWith `X-Request-Id`.\n\n<!-- samples: send -->\n\nMore.\n\n### Three");
+    const { body, contents } = render(
+      "## One two\n\nWith `X-Request-Id`.\n\n<!-- samples: send -->\n\nMore.\n\n### Three",
+    );
     expect(body.text).toMatch(
       /One two<\/a><\/h2>\n<div class="row">\n<div class="prose">.*href="docs\/reference#header-X-Request-Id"/s,
     );
@@ -164,7 +158,6 @@ describe("rendering the guide", () => {
       /<div class="side">\n<fieldset class="code tabs">.*curl &lt;x&gt;.*<div class="prose after">\n<p>More/s,
     );
     expect(contents.map(({ id, below }) => [id, below.map((each) => each.id)])).toEqual([["one-two", ["three"]]]);
-    expect(rows).toEqual([{ name: "a", type: "text", reading: "", meaning: "A" }]);
   });
 
   test("escapes what is not markup", () => {

@@ -7,7 +7,7 @@ import { renderTryIt } from "./try-it.ts";
 /** Renders the pages of `/docs` and their index for the search. The keys are the names of the files. */
 export function buildDocs(sources: Sources = readSources()): Record<string, string> {
   const guide = renderGuide(sources);
-  const reference = renderReference(sources, guide);
+  const reference = renderReference(sources);
   const found = [...guide.found, ...reference.found];
   const { version } = sources.openApi.info;
   const chapters = { guide: guide.contents, reference: reference.contents };

@@ -7,11 +7,6 @@ import { Html, html } from "./html.ts";
 import { findAnchors } from "./openapi.ts";
 import type { Sources } from "./sources.ts";
 
-export interface Guide extends Chapter {
-  /** The rows of the guide's table of fields, which the reference says more about. */
-  fields: { name: string; type: string; reading: string; meaning: string }[];
-}
-
 interface Section {
   id: string;
   depth: number;
@@ -30,7 +25,7 @@ interface Row {
 const wideTableLength = 2_500;
 
 /** Renders the partner guide as a page: `docs/partner-guide.md` is its only source. */
-export function renderGuide(sources: Sources): Guide {
+export function renderGuide(sources: Sources): Chapter {
   const reader = new GuideReader(sources);
   return reader.read(sources.guide);
 }
@@ -38,10 +33,8 @@ export function renderGuide(sources: Sources): Guide {
 class GuideReader {
   readonly #sources: Sources;
   readonly #sections: Section[] = [];
-  readonly #fields: Guide["fields"] = [];
   readonly #codes: Found[] = [];
   readonly #marked: Marked;
-  #isInFields = false;
 
   constructor(sources: Sources) {
     this.#sources = sources;
@@ -49,32 +42,28 @@ class GuideReader {
     this.#marked = new Marked({ renderer });
   }
 
-  read(markdown: string): Guide {
+  read(markdown: string): Chapter {
     for (const token of this.#marked.lexer(markdown)) this.#readToken(token);
-    if (this.#fields.length === 0) throw new Error("The guide does not mark its table of fields.");
     const found = this.#sections.map(({ id, title, words }): Found => [title, "Guide", `docs#${id}`, words.join(" ")]);
     return {
       body: html`${this.#sections.map(renderSection)}`,
       contents: listContents(this.#sections),
       found: [...found, ...this.#codes],
-      fields: this.#fields,
     };
   }
 
   #readToken(token: Token): void {
-    const mark = /^<!-- (\/?)([a-z]+)(?:: (\S+))? -->\s*$/.exec(token.raw);
+    const mark = /^<!-- ([a-z]+)(?:: (\S+))? -->\s*$/.exec(token.raw);
     if (mark !== null) this.#readMark(mark);
-    else if (this.#isInFields) this.#readFields(token);
     else if (token.type === "heading") this.#startSection(token as Tokens.Heading);
     else if (token.type === "code") this.#row(true).code.push(renderFence(token as Tokens.Code));
     else if (token.type !== "space") this.#readProse(token);
   }
 
   /** A comment in the guide, where the page has more than the guide. */
-  #readMark([raw, end, name, argument = ""]: RegExpExecArray): void {
+  #readMark([raw, name, argument = ""]: RegExpExecArray): void {
     if (name === "fields") {
-      this.#isInFields = end === "";
-      if (this.#isInFields) this.#row(false).prose.push(linkToFields);
+      this.#row(false).prose.push(linkToFields);
     } else if (name === "samples") {
       const samples = this.#sources.samples.get(argument);
       if (samples === undefined) throw new Error(`The guide names the samples ${argument}, which do not exist.`);
@@ -82,14 +71,6 @@ class GuideReader {
     } else if (name === "clients") {
       this.#addWide(renderClients(this.#sources.clients, ""));
     } else throw new Error(`The guide has the mark ${raw.trim()}, which the page does not know.`);
-  }
-
-  #readFields(token: Token): void {
-    if (token.type !== "table") return;
-    for (const row of (token as Tokens.Table).rows) {
-      const [name = "", type = "", reading = "", meaning = ""] = row.map(({ text }) => text.replaceAll("`", ""));
-      this.#fields.push({ name, type, reading, meaning });
-    }
   }
 
   #startSection({ depth, text, tokens }: Tokens.Heading): void {
@@ -126,7 +107,7 @@ class GuideReader {
   }
 }
 
-const linkToFields = html`<p><a class="button" href="docs/reference#fields">All fields, with limits and examples</a></p>\n`;
+const linkToFields = html`<p><a class="button" href="docs/reference#fields">All fields, with examples</a></p>\n`;
 
 function toWords({ text }: Html): string {
   const plain = text.replaceAll(/<[^>]*>/g, " ").replaceAll(/\s+/g, " ");

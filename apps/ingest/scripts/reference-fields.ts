@@ -1,4 +1,4 @@
-import type { Guide } from "./guide.ts";
+import { bookingFields } from "@booking-events/schema";
 import { type Html, html } from "./html.ts";
 import type { Schema } from "./openapi.ts";
 
@@ -11,22 +11,26 @@ export interface Field {
   isRetired: boolean;
 }
 
-/** Joins what the guide and the OpenAPI document say about a field. */
-export function findField(name: string, schema: Schema, { fields }: Guide): Field {
-  const { description = "", examples = [], deprecated = false } = schema;
-  const inGuide = fields.find((field) => field.name === name);
-  const { type = "any" } = inGuide ?? {};
-  // The schema's limit of a reference is that of its text before white space is removed.
-  const most = /at most (\d+)/.exec(type)?.[1] ?? schema.maxLength;
-  const limit = most === undefined ? "" : `up to ${Number(most).toLocaleString("en")} characters`;
+/** Joins what the contract and the OpenAPI document say about a field. */
+export function findField(name: string, { description = "", examples = [], deprecated = false }: Schema): Field {
+  const [meaning = "", reading = ""] = description.split(" Read as: ");
   return {
     name,
-    type: [type.replace(/, at most.*?(?=$| or)/, ""), limit].filter((fact) => fact !== "").join(", "),
-    reading: inGuide?.reading ?? "",
-    meaning: description.replace(/ Read as: .*$/, ""),
+    type: describeField(name),
+    reading: reading.replace(/\.$/, ""),
+    meaning,
     example: examples[0],
     isRetired: deprecated,
   };
+}
+
+function describeField(name: string): string {
+  const field = bookingFields.find((each) => each.name === name);
+  if (field === undefined) return "";
+  const type = { date: "date", email: "e-mail address" }[field.type as string] ?? "text";
+  // The schema's limit of a reference is that of its text before white space is removed.
+  const limit = field.acceptsAnything ? "" : `, up to ${field.maxLength.toLocaleString("en")} characters`;
+  return `${type}${field.nullable ? " or null" : ""}${limit}`;
 }
 
 export function renderFieldTable(fields: Field[]): Html {

@@ -1,7 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import { type Chapter, type Entry, type Found, renderHeading, renderRow } from "./chapter.ts";
 import { renderAnswer } from "./code.ts";
-import type { Guide } from "./guide.ts";
 import { type Html, html } from "./html.ts";
 import { describeType, listCodes, type OpenApi, type Response, type Schema } from "./openapi.ts";
 import { renderCodes } from "./reference-codes.ts";
@@ -17,12 +16,12 @@ interface Part {
   found: Found[];
 }
 
-/** Renders the reference as a page, from the OpenAPI document and the guide's table of fields. */
-export function renderReference(sources: Sources, guide: Guide): Chapter {
+/** Renders the reference as a page, from the OpenAPI document. */
+export function renderReference(sources: Sources): Chapter {
   const { openApi } = sources;
   const parts = [
     describeOperations(sources),
-    describeFields(openApi, guide),
+    describeFields(openApi),
     describeParameters(openApi),
     describeStatuses(openApi),
     describeCodesInBodies(openApi),
@@ -78,11 +77,11 @@ function describeOperations(sources: Sources): Part {
   };
 }
 
-function describeFields({ components }: OpenApi, guide: Guide): Part {
+function describeFields({ components }: OpenApi): Part {
   const id = "fields";
   const title = "Fields of a booking";
   const schema = components.schemas["BookingInput"];
-  const fields = Object.entries(schema?.properties ?? {}).map(([name, field]) => findField(name, field, guide));
+  const fields = Object.entries(schema?.properties ?? {}).map(([name, field]) => findField(name, field));
   return {
     id,
     title,

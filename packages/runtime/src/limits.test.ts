@@ -79,7 +79,7 @@ describe("the partner guide has the limits of the code", () => {
 
   test("in its text about lists of bookings", () => {
     const list = "apps/lookup/src/reconcile/read-list.ts";
-    const pattern = /A list has up to (.+?) lines of up to (.+?) and arrives within (\d+) minutes/;
+    const pattern = /It has up to (.+?) lines of up to (.+?) and arrives within (\d+) minutes/;
     const [, lines = "", bytes = "", minutes] = pattern.exec(read("docs/partner-guide.md")) ?? [];
     expect([lines, bytes, `${minutes} min`].map(toNumber)).toEqual([
       readConstant(list, "maxLines"),

@@ -127,7 +127,7 @@ function readFullBooking(): Record<string, string> {
 
 /** Reads each field's comment, so editors and the JSON Schema show the same description. */
 /** @param schemaName of which the comments count if other schemas of the file have members of the same names */
-export function readFieldComments(sourceFile: string, schemaName: string): Map<string, JsonSchema> {
+function readFieldComments(sourceFile: string, schemaName: string): Map<string, JsonSchema> {
   const source = readFileSync(new URL(`../src/${sourceFile}`, import.meta.url), "utf8");
   const [, own = ""] = source.split(`\nexport const ${schemaName} = `);
   const comments = `${source}\n${own.split("\n});")[0]}`.matchAll(

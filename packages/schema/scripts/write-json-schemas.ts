@@ -1,9 +1,8 @@
 /**
- * Rewrites `json-schema/`, `openapi.json`, `src/testing/examples.ts` and the partner guide's table of fields. Run it with
- * `npm run json-schema` after changing a schema, an answer or an example. A test fails if the files are stale.
+ * Rewrites `json-schema/`, `openapi.json` and `src/testing/examples.ts`. Run it with `npm run json-schema` after changing
+ * a schema, an answer or an example. A test fails if the files are stale.
  */
 import { writeFileSync } from "node:fs";
-import { guideFile, readGuide, withFieldTable } from "./field-table.ts";
 import { buildJsonSchemas } from "./json-schemas.ts";
 import { buildOpenApi } from "./openapi.ts";
 import { buildExamplesModule } from "./testing-examples.ts";
@@ -13,7 +12,6 @@ for (const [fileName, jsonSchema] of Object.entries(buildJsonSchemas())) {
 }
 write("openapi.json", toJson(buildOpenApi()));
 write("src/testing/examples.ts", buildExamplesModule());
-writeFileSync(guideFile, withFieldTable(readGuide()));
 
 function toJson(content: object): string {
   return `${JSON.stringify(content, null, 2)}\n`;

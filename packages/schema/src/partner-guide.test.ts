@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import {
   answers,
   bookingFields,
-  type FieldType,
   findWarnings,
   isIdempotencyKey,
   maxJsonValues,
@@ -26,30 +25,25 @@ function readTable(header: RegExp): string[][] {
   return rows.slice(0, end).map((row) => row.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 }
 
-const partnersWord = {
-  text: "text",
-  phone: "text",
-  flag: "text",
-  language: "text",
-  date: "date",
-  email: "e-mail address",
-} satisfies Record<FieldType, string>;
-
 const maxTextLength = 8_192;
 
-test("the partner guide lists the fields in the contract's order, with their types, nullability and lengths", () => {
-  const fields = bookingFields.map(({ name, type, nullable, maxLength }) => {
-    return [
-      name,
-      `${partnersWord[type]}${maxLength === maxTextLength ? "" : `, at most ${maxLength}`}${nullable ? " or null" : ""}`,
-    ];
-  });
-  expect(readTable(/^\| Field +\| Type /).map(([, name, type]) => [name, type])).toEqual(fields);
+function namesIn(text: string): string[] {
+  return Array.from(text.matchAll(/`(\w+)`/g), ([, name = ""]) => name);
+}
+
+test("the partner guide lists the fields, and those that may be null", () => {
+  const [, list = ""] = /^## Payloads\n\n.*:\n\n((?:- .*\n)+)/m.exec(guide) ?? [];
+  expect(namesIn(list).toSorted()).toEqual(bookingFields.map(({ name }) => name).toSorted());
+  const [, nullable = ""] = /`null` is refused, except for (.*?)\./.exec(guide) ?? [];
+  expect(namesIn(nullable)).toEqual(bookingFields.filter((field) => field.nullable).map(({ name }) => name));
+  const [, anything] = /In the last (\w+), what we cannot read counts as no value/.exec(guide) ?? [];
+  expect(anything).toBe("three");
+  expect(bookingFields.slice(-3).every(({ acceptsAnything }) => acceptsAnything)).toBe(true);
 });
 
 test("the partner guide lists the retired names", () => {
-  const [, list = ""] = /^\*\*Retired names\*\* .*:\n\n((?:- .*\n)+)/m.exec(guide) ?? [];
-  const retired = Array.from(list.matchAll(/^- `(\w+)`/gm), ([, name = ""]) => name);
+  const [, list = ""] = /names are retired, and get a warning: (.*?)\./.exec(guide) ?? [];
+  const retired = namesIn(list);
   const withAll = Object.fromEntries(["consumerTripPartnerExternalReference", ...retired].map((name) => [name, "x"]));
   const warnings = findWarnings("create", withAll).map(({ code, propertyPath }) => [code, ...propertyPath]);
   expect(retired).toHaveLength(2);
@@ -78,13 +72,15 @@ test("the partner guide lists the codes of warnings, and its example is what its
 });
 
 describe("the partner guide states the limit of", () => {
+  const maxLengths = new Map<string, number>(bookingFields.map(({ name, maxLength }) => [name, maxLength]));
   const inEnglish = (limit: number) => limit.toLocaleString("en");
 
   test.each([
     ["a text", `up to ${inEnglish(maxTextLength)} characters (Unicode code points)`],
+    ["a trip reference", `the trip reference of up to ${maxLengths.get("consumerTripPartnerExternalReference")}`],
     ["nesting", `up to ${maxNestingLevels} levels deep`],
     ["values", `${inEnglish(maxJsonValues)} values in a payload`],
-    ["warnings", `There are at most ${maxWarnings}.`],
+    ["warnings", `up to ${maxWarnings} \`warnings\``],
     ["violations", `up to ${maxViolations} violations`],
     ["digits", `more than ${inEnglish(maxDigits)} digits, or numbers with more than ${inEnglish(maxDigitsInPayload)}`],
   ])("%s", (_, statement) => expect(guide).toContain(statement));
