@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { brokenBuilds } from "./builds.ts";
 import { runChaos } from "./run-chaos.ts";
 
-// The run that must pass, in `run-chaos.services.test.ts`, has the same faults in it.
+// The run that must pass, in `run-chaos.nightly.test.ts`, has the same faults in it.
 describe("a run fails with a broken build", () => {
   test.each(brokenBuilds)("$name: $mustFind", { timeout: 300_000 }, async (build) => {
     const report = await runChaos({

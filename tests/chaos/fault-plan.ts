@@ -146,7 +146,7 @@ export function planScenarios(some: readonly (readonly Fault[])[]): Fault[] {
   );
 }
 
-export function inOrder(faults: readonly Fault[]): Fault[] {
+function inOrder(faults: readonly Fault[]): Fault[] {
   return faults.toSorted((one, other) => one.atMs - other.atMs);
 }
 
