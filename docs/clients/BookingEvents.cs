@@ -154,9 +154,12 @@ public sealed class BookingEventsClient
         => AskAsync(Url(lookupUrl, "receipt", "/" + Uri.EscapeDataString(eventId)), "eventId", "no-such-event");
 
     /// <summary>Asks how a booking stands. Null: the service has no such booking.</summary>
-    public Task<Dictionary<string, object>> BookingAsync(string reference, string referenceKind = "trip")
+    /// <param name="fields">Such as "consumerPhone,agentEmail", or "all": the answer has what the service reads of them, in
+    /// readings.</param>
+    public Task<Dictionary<string, object>> BookingAsync(string reference, string referenceKind = "trip", string fields = null)
     {
         var query = "?reference=" + Uri.EscapeDataString(reference) + "&referenceKind=" + Uri.EscapeDataString(referenceKind);
+        if (fields != null) query += "&fields=" + Uri.EscapeDataString(fields);
         return AskAsync(Url(lookupUrl, "booking", query), "state", "no-such-booking");
     }
 

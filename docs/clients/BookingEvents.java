@@ -202,8 +202,13 @@ public final class BookingEvents {
 
   /** The kind of the reference is trip or consumer. */
   public Map<String, Object> booking(String reference, String referenceKind) {
+    return booking(reference, referenceKind, "");
+  }
+
+  /** With fields, as "consumerPhone,agentEmail" or "all", the answer has what the service reads of them, in readings. */
+  public Map<String, Object> booking(String reference, String referenceKind, String fields) {
     String query = "?reference=" + encode(reference) + "&referenceKind=" + encode(referenceKind);
-    return ask("booking", query, "state", "no-such-booking");
+    return ask("booking", fields.isEmpty() ? query : query + "&fields=" + encode(fields), "state", "no-such-booking");
   }
 
   /** Asks what the service received from you in the last 48 hours, and what it refused. */

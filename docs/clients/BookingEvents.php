@@ -123,10 +123,15 @@ final class BookingEvents
         return $this->ask('receipt', '/' . rawurlencode($eventId), 'eventId', 'no-such-event');
     }
 
-    /** Asks how a booking stands. Null: the service has no such booking. */
-    public function booking(string $reference, string $referenceKind = 'trip'): ?array
+    /**
+     * Asks how a booking stands. Null: the service has no such booking.
+     *
+     * @param string|null $fields such as 'consumerPhone,agentEmail', or 'all': the answer has what the service reads of
+     *     them, in readings
+     */
+    public function booking(string $reference, string $referenceKind = 'trip', ?string $fields = null): ?array
     {
-        $query = http_build_query(['reference' => $reference, 'referenceKind' => $referenceKind]);
+        $query = http_build_query(['reference' => $reference, 'referenceKind' => $referenceKind, 'fields' => $fields]);
         return $this->ask('booking', "?$query", 'state', 'no-such-booking');
     }
 

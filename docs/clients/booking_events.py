@@ -120,10 +120,13 @@ class BookingEvents:
         """Asks what became of an event. None: you have no such event, or it has left the log."""
         return self._ask(self._path("receipt", event_id), "eventId", "no-such-event")
 
-    def booking(self, reference, *, reference_kind="trip"):
-        """Asks how a booking stands. None: the service has no such booking."""
-        query = urllib.parse.urlencode({"reference": reference, "referenceKind": reference_kind})
-        return self._ask(self._path("booking") + "?" + query, "state", "no-such-booking")
+    def booking(self, reference, *, reference_kind="trip", fields=""):
+        """Asks how a booking stands. None: the service has no such booking.
+
+        With fields, as "consumerPhone,agentEmail" or "all", the answer has what the service reads of them, in readings.
+        """
+        query = {"reference": reference, "referenceKind": reference_kind, **({"fields": fields} if fields else {})}
+        return self._ask(self._path("booking") + "?" + urllib.parse.urlencode(query), "state", "no-such-booking")
 
     def activity(self, *, day=None):
         """Asks what the service received from you in the last 48 hours, or on a day in UTC, and what it refused."""

@@ -70,7 +70,7 @@ static class Adapter
         {
             case "digest": return BookingEventsClient.Digest((IDictionary)payload);
             case "receipt": return client.ReceiptAsync((string)payload).GetAwaiter().GetResult();
-            case "booking": return client.BookingAsync((string)payload, "consumer").GetAwaiter().GetResult();
+            case "booking": return client.BookingAsync((string)payload, "consumer", (string)call["fields"] == "" ? null : (string)call["fields"]).GetAwaiter().GetResult();
             case "activity":
                 var day = payload == null ? (DateTime?)null : DateTime.Parse((string)payload);
                 return client.ActivityAsync(day).GetAwaiter().GetResult();

@@ -77,7 +77,7 @@ class Adapter {
     switch ((String) call.get("method")) {
       case "digest": return BookingEvents.digest(map(payload));
       case "receipt": return client.receipt((String) payload);
-      case "booking": return client.booking((String) payload, "consumer");
+      case "booking": return client.booking((String) payload, "consumer", (String) call.get("fields"));
       case "activity":
         return payload == null ? client.activity() : client.activity(LocalDate.parse((String) payload));
       case "reconcile":

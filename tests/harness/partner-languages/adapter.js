@@ -22,7 +22,7 @@ async function collect(generator) {
   }
 }
 
-async function perform(client, { method, payload: sent, key, dryRun, allowEmpty }) {
+async function perform(client, { method, payload: sent, key, dryRun, allowEmpty, fields }) {
   const payload = native(sent);
   switch (method) {
     case "digest":
@@ -30,7 +30,12 @@ async function perform(client, { method, payload: sent, key, dryRun, allowEmpty 
     case "receipt":
       return (await client.receipt(payload)) ?? null;
     case "booking":
-      return (await client.booking(payload, { referenceKind: "consumer" })) ?? null;
+      return (
+        (await client.booking(payload, {
+          referenceKind: "consumer",
+          fields: fields === "" ? [] : fields.split(","),
+        })) ?? null
+      );
     case "activity":
       return client.activity(payload === null ? {} : { day: payload });
     case "reconcile":

@@ -40,7 +40,7 @@ function perform(BookingEvents $client, object $call): mixed
     return match ($call->method) {
         'digest' => BookingEvents::digest($payload),
         'receipt' => $client->receipt($payload),
-        'booking' => $client->booking($payload, 'consumer'),
+        'booking' => $client->booking($payload, 'consumer', $call->fields ?: null),
         'activity' => $client->activity($payload),
         'reconcile' => collect($client->reconcile((fn () => yield from $payload)(), allowEmpty: $call->allowEmpty)),
         'batch' => collect($client->batch((fn () => yield from $payload)())),

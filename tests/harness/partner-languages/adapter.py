@@ -37,7 +37,7 @@ def perform(client, call):
     if method == "receipt":
         return client.receipt(payload)
     if method == "booking":
-        return client.booking(payload, reference_kind="consumer")
+        return client.booking(payload, reference_kind="consumer", fields=call["fields"])
     if method == "activity":
         return client.activity(day=payload)
     if method == "reconcile":

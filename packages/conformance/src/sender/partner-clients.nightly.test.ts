@@ -15,7 +15,7 @@ const eventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
 const booking = { consumerTripPartnerExternalReference: "TRIP-1", consumerGivenName: "Zoë 😀" };
 const defaults = {
   ...{ lookupUrl: null, secret, method: "create", payload: booking, key: null, dryRun: false, allowEmpty: false },
-  ...{ maxAttempts: 5, firstRetryDelayS: 0.001, attemptTimeoutS: 10, totalTimeoutS: 60 },
+  ...{ fields: "", maxAttempts: 5, firstRetryDelayS: 0.001, attemptTimeoutS: 10, totalTimeoutS: 60 },
 };
 type Options = Partial<Record<keyof typeof defaults | "baseUrl", unknown>>;
 
@@ -202,28 +202,32 @@ describe.each(partnerLanguages)("in $name,", (language) => {
         refuse(404, "no-such-event"),
         { status: 200, body: { state: "erased" } },
         refuse(404, "no-such-booking"),
+        { status: 200, body: { state: "active", readings: { consumerPhone: null } } },
         { status: 200, body: { hours: [], limits: { perSecond: 2.5 } } },
         { status: 200, body: { hours: [] } },
         refuse(404, "no-such-path"),
       ]);
       onTestFinished(lookup.close);
-      const ask = async (method: string, payload: unknown) =>
-        (await call([], { lookupUrl: lookup.url, method, payload })).result;
+      const ask = async (method: string, payload: unknown, fields = "") =>
+        (await call([], { lookupUrl: lookup.url, method, payload, fields })).result;
 
       expect(await ask("receipt", eventId)).toEqual({ answer: { eventId, status: "waiting" } });
       expect(await ask("receipt", "a/b")).toEqual({ answer: null });
       expect(await ask("booking", "A & Ü")).toEqual({ answer: { state: "erased" } });
       expect(await ask("booking", "A")).toEqual({ answer: null });
+      const read = { state: "active", readings: { consumerPhone: null } };
+      expect(await ask("booking", "A", "consumerPhone,agentEmail")).toEqual({ answer: read });
       expect(await ask("activity", null)).toEqual({ answer: { hours: [], limits: { perSecond: 2.5 } } });
       expect(await ask("activity", "2027-05-02")).toEqual({ answer: { hours: [] } });
       expect(await ask("receipt", eventId)).toMatchObject({ code: "no-such-path", retryable: false });
 
       const paths = lookup.requests.map(({ path }) => path.replaceAll("%20", "+"));
-      expect(paths.slice(1, 7)).toEqual([
+      expect(paths.slice(1, 8)).toEqual([
         `/booking-event/receipt/${path}/${eventId}`,
         `/booking-event/receipt/${path}/a%2Fb`,
         `/booking-event/booking/${path}?reference=A+%26+%C3%9C&referenceKind=consumer`,
         `/booking-event/booking/${path}?reference=A&referenceKind=consumer`,
+        `/booking-event/booking/${path}?reference=A&referenceKind=consumer&fields=consumerPhone%2CagentEmail`,
         `/booking-event/activity/${path}`,
         `/booking-event/activity/${path}?day=2027-05-02`,
       ]);
