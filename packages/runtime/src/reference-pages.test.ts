@@ -24,7 +24,9 @@ describe("the table of environment variables", () => {
   const lines = readPage("variables.md")
     .split("\n")
     .filter((line) => line.startsWith("| `"));
-  const rows = lines.map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
+  const cells = lines.map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
+  // A line may have several variables.
+  const rows = cells.flatMap(([, names = "", ...others]) => names.split(", ").map((name) => ["", name, ...others]));
   const isReadBy = (processes: string | undefined, app: string) =>
     // All that use Redis.
     (processes === "all" && app !== "webhooks") || processes?.split(", ").includes(app);
