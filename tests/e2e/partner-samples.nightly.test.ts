@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { waitFor } from "@booking-events/harness";
@@ -11,7 +11,7 @@ import {
   partnerLanguages,
   requireLanguage,
 } from "@booking-events/harness/partner-languages";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { shareSurroundings } from "./surroundings.ts";
 
 /** What the pages for partners show, as it is shown, against the real processes. */
@@ -47,6 +47,7 @@ ${statements.join("\n")}
 
 /** With what a language has compiled. */
 const folders = new Map<PartnerLanguage, string>();
+afterAll(() => Promise.all([...folders.values()].map((folder) => rm(folder, { recursive: true }))));
 
 async function perform(language: PartnerLanguage, name: string, eventId = sampleEventId): Promise<string> {
   const [ingest, lookup] = [await shared.running("ingest"), await shared.running("lookup")];
@@ -107,6 +108,7 @@ describe.each(everyLanguage)("in $name, the samples", (language) => {
 
 test("the samples in TypeScript compile strictly, with the types that partners copy", async () => {
   const folder = await copyClients();
+  onTestFinished(() => rm(folder, { recursive: true }));
   const main = readdirSync(samples)
     .map((name) => `import "./samples/${name}/typescript.ts";\n`)
     .join("");

@@ -1,5 +1,5 @@
 import { execFile, spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { copyFile, cp, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -100,7 +100,7 @@ export function requireLanguage({ name, needs, packages }: PartnerLanguage): voi
   throw new Error(`${programs} for ${name} cannot run here. Install them: apt-get install ${packages}`);
 }
 
-/** A folder with the clients, as a partner has them beside a program. */
+/** A folder with the clients, as a partner has them beside a program. The caller removes it. */
 export async function copyClients(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "booking-events-clients-"));
   await cp(clients, folder, { recursive: true });
@@ -126,6 +126,7 @@ export async function startAdapter(language: PartnerLanguage, proxyPort?: number
   const proxy = proxyPort === undefined ? undefined : language.proxy(proxyPort);
   const env = { ...process.env, ...proxy?.environment };
   const child = spawn(program, [...(proxy?.args ?? []), ...args], { cwd: folder, env });
+  child.once("close", () => rmSync(folder, { recursive: true }));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
