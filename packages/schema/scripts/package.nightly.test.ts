@@ -73,7 +73,7 @@ test("the tarball has the files that the package needs, and no tests", async () 
   const { stdout } = await run("tar", ["--list", "--file", tarball]);
   const files = stdout.trim().split("\n");
 
-  for (const name of ["LICENSE", "README.md", "CHANGELOG.md", "openapi.json", "dist/client/index.d.ts"]) {
+  for (const name of ["LICENSE", "README.md", "LICENSE-CLDR", "openapi.json", "dist/client/index.d.ts"]) {
     expect(files).toContain(`package/${name}`);
   }
   expect(files.filter((name) => /\.test\b|\/src\/|\/scripts\//.test(name))).toEqual([]);
