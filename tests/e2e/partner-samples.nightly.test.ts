@@ -120,7 +120,7 @@ test("the samples in TypeScript compile strictly, with the types that partners c
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   await writeFile(join(folder, "node.d.ts"), "declare const process: { env: Record<string, string | undefined> };\n");
 
-  await compileStrictly(folder, {
+  await compileStrictly(folder, "main.ts", {
     types: "",
     lib: "es2024,dom,dom.asynciterable",
     more: ["node.d.ts", "--allowImportingTsExtensions"],
