@@ -20,6 +20,7 @@ RUN for app in ingest worker lookup webhooks console ops; do \
   done
 
 FROM node:24.21.0-slim AS base
+LABEL org.opencontainers.image.version="0.1.0" org.opencontainers.image.licenses="MIT"
 ENV NODE_ENV=production
 WORKDIR /app
 USER node
