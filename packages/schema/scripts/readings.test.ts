@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { normaliseBooking } from "../src/normalise/index.ts";
+import { normaliseBooking, readingsOf } from "../src/normalise/index.ts";
 import { readings } from "./readings.ts";
 
 test("it says of which fields the read model has more than the text", () => {
@@ -11,4 +11,10 @@ test("it says of which fields the read model has more than the text", () => {
   });
 
   expect(Object.keys(readings)).toEqual(read);
+});
+
+test("partners can ask for everything that is read", () => {
+  const read = Object.keys(normaliseBooking({}, { defaultCountry: null }));
+
+  expect([...readingsOf.values()].flat().toSorted()).toEqual(read.toSorted());
 });

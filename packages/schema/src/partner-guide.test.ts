@@ -35,10 +35,11 @@ test("the partner guide lists the fields, and those that may be null", () => {
   const [, list = ""] = /^## Payloads\n\n.*:\n\n((?:- .*\n)+)/m.exec(guide) ?? [];
   expect(namesIn(list).toSorted()).toEqual(bookingFields.map(({ name }) => name).toSorted());
   const [, nullable = ""] = /`null` is refused, except for (.*?)\./.exec(guide) ?? [];
-  expect(namesIn(nullable)).toEqual(bookingFields.filter((field) => field.nullable).map(({ name }) => name));
+  const nullableFields = bookingFields.filter((field) => field.nullable);
+  expect(namesIn(nullable)).toEqual(nullableFields.map(({ name }) => name));
   const [, anything] = /In the last (\w+), what we cannot read counts as no value/.exec(guide) ?? [];
   expect(anything).toBe("three");
-  expect(bookingFields.slice(-3).every(({ acceptsAnything }) => acceptsAnything)).toBe(true);
+  expect(bookingFields.filter(({ acceptsAnything }) => acceptsAnything)).toEqual(nullableFields.slice(-3));
 });
 
 test("the partner guide lists the retired names", () => {
