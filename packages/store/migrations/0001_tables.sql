@@ -608,7 +608,7 @@ create table operator_actions (
   operator text collate "C" not null,
   command text collate "C" not null,
   arguments jsonb not null,
-  outcome text collate "C" check (outcome in ('done', 'refused', 'failed')),
+  outcome text collate "C" check (outcome in ('done', 'refused', 'failed', 'cancelled')),
   problem text collate "C",
   did jsonb not null,
   check ((outcome is null) = (ended_at is null))

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describeError, StartError } from "@booking-events/runtime";
 import { type ActionToWrite, inTransaction, type Queryable, writeAction } from "@booking-events/store";
+import { OperationCancelled } from "../cancel.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
@@ -111,11 +112,12 @@ function unlessUnavailable(error: unknown): string {
   throw error;
 }
 
-function describeEnd(error: unknown): ["refused" | "failed", string] {
+function describeEnd(error: unknown): [ActionToWrite["outcome"], string] {
   if (!(error instanceof OperationFailure)) {
     // The message could hold data.
     const { type, code } = describeError(error);
     return ["failed", [type, code].filter(Boolean).join(" ")];
   }
+  if (error instanceof OperationCancelled) return ["cancelled", error.message];
   return [error.cause === undefined ? "refused" : "failed", error.message];
 }

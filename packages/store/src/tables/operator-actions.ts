@@ -10,8 +10,8 @@ export interface OperatorAction {
   command: string;
   arguments: Record<string, unknown>;
   /** Null: it goes on, or its end could not be recorded. */
-  outcome: "done" | "refused" | "failed" | null;
-  /** Why it was refused or failed. */
+  outcome: "done" | "refused" | "failed" | "cancelled" | null;
+  /** Why it did not end as it should. */
   problem: string | null;
   /** Counts, and ids of what is new. */
   did: Record<string, unknown>;
