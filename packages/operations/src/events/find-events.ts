@@ -1,3 +1,4 @@
+import type { Outcome } from "@booking-events/bookings";
 import {
   type DeadLetter,
   type EventDetails,
@@ -12,6 +13,10 @@ import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { hasTakenTooLong, readDatabase } from "../services/database.ts";
 import { requireKnown } from "../services/partners-file.ts";
+
+export const outcomes = [
+  ...["created", "updated", "deleted", "recreated", "unchanged", "duplicate", "superseded", "expired", "erased"],
+] as const satisfies Outcome[];
 
 /** Finds events in the log, the newest first. */
 export async function findEvents(context: Context, filter: EventFilter): Promise<EventDetails[]> {

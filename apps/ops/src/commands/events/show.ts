@@ -3,13 +3,13 @@ import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
-import { printFields, printHeading, printJson, printLine, withReferenceKind } from "../../terminal/print.ts";
+import { printFields, printHeading, printJson, printLine } from "../../terminal/print.ts";
+import { describeReference } from "../../terminal/reference.ts";
 import { printLetter } from "../dead-letters/letters.ts";
 
 export function addShowCommand(events: Command, context: Context): void {
   events
     .command("show")
-    .summary("show one event")
     .description(
       "Show one event, by the id that the partner got in the answer. The payload holds personal data of guests, " +
         "and is shown only with --payload.",
@@ -51,14 +51,14 @@ function showApplied(
   printFields(stdout, [
     ["Partner", event.partner],
     ["Kind", event.kind],
-    ["Reference", withReferenceKind(event.reference, event.referenceKind)],
-    ["Received", event.receivedAt.toISOString()],
-    ["Processed", event.processedAt.toISOString()],
-    ["Sequence", String(event.sequence)],
+    ["Reference", describeReference(event)],
+    ["Received", event.receivedAt],
+    ["Processed", event.processedAt],
+    ["Sequence", event.sequence],
     ["Idempotency key", event.idempotencyKey],
     ["Secret", event.secretId],
     ["Duplicate of", event.duplicateOf],
-    ["Warnings", event.warnings.join(", ") || null],
+    ["Warnings", event.warnings.join(", ")],
   ]);
   if (!options.payload) return;
   printLine(stdout);
