@@ -1,4 +1,3 @@
-import type { Server } from "node:http";
 import {
   createLogger,
   createMetrics,
@@ -28,7 +27,8 @@ export async function runConsole(environment: NodeJS.ProcessEnv): Promise<void> 
   const shutdown = installGracefulShutdown({
     async finishWork() {
       stopping.abort();
-      await closeServer(server);
+      // Takes no more connections, closes idle ones, and waits for the requests under way.
+      await server[Symbol.asyncDispose]();
     },
     async closeConnections() {
       healthServer.close();
@@ -45,11 +45,4 @@ export async function runConsole(environment: NodeJS.ProcessEnv): Promise<void> 
     metrics: registry,
   });
   logger.info({ version, host: settings.HOST, port: settings.PORT }, "ready");
-}
-
-/** Takes no more connections, and closes idle ones. Resolves when the requests under way are answered. */
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-  });
 }

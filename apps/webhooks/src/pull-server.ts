@@ -24,10 +24,3 @@ export function createPullServer(answer: RequestListener, logger: Logger): Serve
   server.on("drop", () => logger.warn({ maxConnections }, "a connection was refused: too many are open"));
   return server;
 }
-
-/** Takes no more connections, and closes idle ones. Resolves when the requests under way are answered. */
-export function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-  });
-}

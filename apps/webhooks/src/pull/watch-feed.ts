@@ -1,8 +1,7 @@
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "@booking-events/runtime";
-import { channelOf, withOwnConnection } from "@booking-events/store";
-import pg from "pg";
+import { type Logger, repeat } from "@booking-events/runtime";
+import { channelOf } from "@booking-events/store";
+import { listenTo } from "../listen-to.ts";
 
 interface FeedWatchOptions {
   databaseUrl: string;
@@ -12,23 +11,23 @@ interface FeedWatchOptions {
   logger: Logger;
 }
 
-/** While nobody listens, and in case a notification was lost. */
-const pollIntervalMs = 1_000;
-const slowPollIntervalMs = 5_000;
-const reconnectPauseMs = 1_000;
+/** In case nobody listens, or a notification was lost. */
+const pollIntervalMs = 5_000;
 
 /** Knows where the feed ends, for all who wait for changes, by one connection that listens. */
 export class FeedWatch {
-  readonly #options: FeedWatchOptions;
+  readonly #readEnd: FeedWatchOptions["readEnd"];
   readonly #closing = new AbortController();
   readonly #waiters = new Set<{ after: number; wake: () => void }>();
   #end = 0;
-  #isListening = false;
 
-  constructor(options: FeedWatchOptions) {
-    this.#options = options;
-    void this.#keepListening();
-    void this.#keepPolling();
+  constructor({ readEnd, schema, ...connection }: FeedWatchOptions) {
+    this.#readEnd = readEnd;
+    const { signal } = this.#closing;
+    const channel = channelOf(schema);
+    const onNotification = (id: string | null) => (id === null ? void this.#poll() : this.#moveEnd(Number(id)));
+    listenTo({ ...connection, channel, onNotification, signal });
+    void repeat(async () => void (this.#waiters.size > 0 && (await this.#poll())), pollIntervalMs, signal);
   }
 
   /** The last id of the feed that has been heard of. */
@@ -63,48 +62,9 @@ export class FeedWatch {
     for (const { after, wake } of this.#waiters) if (id > after) wake();
   }
 
-  async #keepListening(): Promise<void> {
-    const { signal } = this.#closing;
-    while (!signal.aborted) {
-      try {
-        await this.#listen();
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#options.logger.debug({ err: error }, "no notifications of changes: polling");
-      } finally {
-        this.#isListening = false;
-      }
-      await sleep(reconnectPauseMs, undefined, { signal }).catch(() => {});
-    }
-  }
-
-  /** Resolves when the connection has ended. */
-  #listen(): Promise<void> {
-    const { databaseUrl, schema } = this.#options;
-    return withOwnConnection(databaseUrl, "booking-events-webhooks (listening)", async (client) => {
-      const ended = once(client, "end", { signal: this.#closing.signal });
-      // It may reject before it is awaited.
-      ended.catch(() => {});
-      client.on("notification", ({ payload }) => this.#moveEnd(Number(payload)));
-      await client.query(`listen ${pg.escapeIdentifier(channelOf(schema))}`);
-      this.#isListening = true;
-      // What came while nobody listened.
-      await this.#poll();
-      await ended;
-    });
-  }
-
-  async #keepPolling(): Promise<void> {
-    const { signal } = this.#closing;
-    while (!signal.aborted) {
-      await sleep(this.#isListening ? slowPollIntervalMs : pollIntervalMs, undefined, { signal }).catch(() => {});
-      if (!signal.aborted && this.#waiters.size > 0) await this.#poll();
-    }
-  }
-
   /** In an outage, those who wait go on to wait. */
   async #poll(): Promise<void> {
-    await this.#options.readEnd().then(
+    await this.#readEnd().then(
       (id) => this.#moveEnd(id),
       () => {},
     );
