@@ -1,4 +1,5 @@
 export {
+  type Admission,
   addPartner,
   changePartner,
   isRevoked,
@@ -8,8 +9,7 @@ export {
   type PartnerToAdd,
   revokeSecret,
   rotateSecret,
-  setEnabled,
-  setHeld,
+  setAdmission,
 } from "./partner-changes.ts";
 export { createPartnerRegistry, type KnownSecret, type PartnerRegistry } from "./partner-registry.ts";
 export { PartnersError } from "./partners-error.ts";

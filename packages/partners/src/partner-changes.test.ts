@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addPartner, isRevoked, isValid, revokeSecret, rotateSecret, setEnabled } from "./partner-changes.ts";
+import { addPartner, isRevoked, isValid, revokeSecret, rotateSecret, setAdmission } from "./partner-changes.ts";
 import { digestSecret, type Partner, type PartnersFile, parsePartnersFile } from "./partners-file.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
@@ -150,16 +150,16 @@ describe("revocation", () => {
 
 test("a partner can be disabled and enabled; without a change the file stays the same", () => {
   const before = fileWith();
-  const disabled = setEnabled(before, { id: "acme", enabled: false });
+  const disabled = setAdmission(before, "acme", { enabled: false });
   expect(disabled.partners.map(({ id, enabled }) => [id, enabled])).toEqual([
     ["other", true],
     ["acme", false],
   ]);
-  expect(setEnabled(disabled, { id: "acme", enabled: false })).toBe(disabled);
+  expect(setAdmission(disabled, "acme", { enabled: false })).toBe(disabled);
 });
 
 test("changing an unknown partner is refused", () => {
   expect(() => rotateSecret(empty, { id: "acme", overlapMs: 0 }, now)).toThrow(/Partner acme does not exist/);
   expect(() => revokeSecret(empty, { id: "acme", secretId: "s1" }, now)).toThrow(/Partner acme does not exist/);
-  expect(() => setEnabled(empty, { id: "acme", enabled: true })).toThrow(/Partner acme does not exist/);
+  expect(() => setAdmission(empty, "acme", { enabled: true })).toThrow(/Partner acme does not exist/);
 });

@@ -84,16 +84,15 @@ export function revokeSecret(
   };
 }
 
-/** @returns the same file if nothing changes */
-export function setEnabled(file: PartnersFile, { id, enabled }: { id: string; enabled: boolean }): PartnersFile {
-  const partner = getPartner(file, id);
-  return partner.enabled === enabled ? file : replacePartner(file, { ...partner, enabled });
-}
+/** Whether events are taken: a partner that is not enabled is refused, and one that is held keeps its events. */
+export type Admission = { enabled: boolean } | { held: boolean };
 
 /** @returns the same file if nothing changes */
-export function setHeld(file: PartnersFile, { id, held }: { id: string; held: boolean }): PartnersFile {
+export function setAdmission(file: PartnersFile, id: string, admission: Admission): PartnersFile {
   const partner = getPartner(file, id);
-  return partner.held === held ? file : replacePartner(file, { ...partner, held });
+  const changed = { ...partner, ...admission };
+  const isSame = changed.enabled === partner.enabled && changed.held === partner.held;
+  return isSame ? file : replacePartner(file, changed);
 }
 
 /** Omitted properties are not changed. */

@@ -1,8 +1,7 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { addAddCommand } from "./partners/add.ts";
-import { addEnableCommands } from "./partners/enable.ts";
-import { addHoldCommands } from "./partners/hold.ts";
+import { addAdmitCommands } from "./partners/admit.ts";
 import { addListCommand } from "./partners/list.ts";
 import { addRenameCommand } from "./partners/rename.ts";
 import { addRevokeCommand } from "./partners/revoke.ts";
@@ -14,7 +13,6 @@ import { addWeekCommand } from "./partners/week.ts";
 export function addPartnersCommands(program: Command, context: Context): void {
   const partners = program
     .command("partners")
-    .summary("who may send events, and with which secrets")
     .description(
       "Who may send events, and with which secrets. The partners file (PARTNERS_FILE, ./partners.json by default) " +
         "holds only digests, so a secret is shown once and can't be looked up again. A running ingest picks up " +
@@ -25,8 +23,7 @@ export function addPartnersCommands(program: Command, context: Context): void {
   addSetCommand(partners, context);
   addRotateCommand(partners, context);
   addRevokeCommand(partners, context);
-  addEnableCommands(partners, context);
-  addHoldCommands(partners, context);
+  addAdmitCommands(partners, context);
   addRenameCommand(partners, context);
   addWarningsCommand(partners, context);
   addWeekCommand(partners, context);

@@ -1,4 +1,5 @@
 import {
+  type Admission,
   addPartner as add,
   changePartner,
   type NewSecret,
@@ -7,8 +8,7 @@ import {
   type PartnerToAdd,
   revokeSecret as revoke,
   rotateSecret as rotate,
-  setEnabled,
-  setHeld,
+  setAdmission,
 } from "@booking-events/partners";
 import { readTestMark } from "@booking-events/queue";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
@@ -57,29 +57,27 @@ export async function setPartner(context: ActingContext, id: string, changes: Pa
   );
 }
 
-/** @returns whether it was otherwise before */
-export async function enablePartner(context: ActingContext, id: string, enabled: boolean): Promise<boolean> {
-  const command = enabled ? "partners enable" : "partners disable";
-  return recordAction(context, { command, arguments: { partner: id } }, async (record) => {
-    const { hasChanged } = await changeFile(context, (before) => {
-      const file = setEnabled(before, { id, enabled });
-      return { file, hasChanged: file !== before };
-    });
-    record.did = { hasChanged };
-    return hasChanged;
-  });
-}
+const admissions = {
+  enable: { enabled: true },
+  disable: { enabled: false },
+  hold: { held: true },
+  release: { held: false },
+} satisfies Record<string, Admission>;
 
 /**
- * Lets ingest answer a partner's events with 503, so that its sender keeps them, or take them again.
+ * Lets ingest take a partner's events, or not: of one that is disabled, they are refused; of one that is on hold, they get
+ * 503, so that its sender keeps them.
  *
  * @returns whether it was otherwise before
  */
-export async function holdPartner(context: ActingContext, id: string, held: boolean): Promise<boolean> {
-  const command = held ? "partners hold" : "partners release";
-  return recordAction(context, { command, arguments: { partner: id } }, async (record) => {
+export async function admitPartner(
+  context: ActingContext,
+  id: string,
+  verb: keyof typeof admissions,
+): Promise<boolean> {
+  return recordAction(context, { command: `partners ${verb}`, arguments: { partner: id } }, async (record) => {
     const { hasChanged } = await changeFile(context, (before) => {
-      const file = setHeld(before, { id, held });
+      const file = setAdmission(before, id, admissions[verb]);
       return { file, hasChanged: file !== before };
     });
     record.did = { hasChanged };

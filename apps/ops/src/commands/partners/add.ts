@@ -14,7 +14,6 @@ const burstSeconds = 2;
 export function addAddCommand(partners: Command, context: Context): void {
   partners
     .command("add")
-    .summary("add a partner and show its secret, once")
     .description(
       "Add a partner with a secret of 256 random bits, and show the secret once. The first partner creates the " +
         "partners file, which only its owner can read. Later changes keep its owner and permissions.",

@@ -15,7 +15,6 @@ import { describeKinds, describeRate } from "./describe-partner.ts";
 export function addListCommand(partners: Command, context: Context): void {
   partners
     .command("list")
-    .summary("list partners and their secrets")
     .description(
       "List partners and the state of their secrets. If REDIS_URL is set, the list also shows how much of its quota " +
         "each partner has used today, and when each secret was last used, which ingest records every few seconds.",

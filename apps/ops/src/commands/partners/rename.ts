@@ -6,10 +6,9 @@ import { CommandFailure } from "../../terminal/command-failure.ts";
 export function addRenameCommand(partners: Command, context: Context): void {
   partners
     .command("rename")
-    .summary("say what to do instead of changing a partner's id")
     .description(
-      "A partner's id can't be changed: it is part of what identifies its bookings, here and in what readers and " +
-        "subscribers keep. This says what to do instead.",
+      "Say what to do instead of changing a partner's id: it can't be changed, since it is part of what identifies its bookings, here and in what readers and " +
+        "subscribers keep.",
     )
     .argument("<id>", "the partner's id")
     .argument("<newId>", "the id that it should have")

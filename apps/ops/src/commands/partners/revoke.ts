@@ -8,7 +8,6 @@ import { printLine } from "../../terminal/print.ts";
 export function addRevokeCommand(partners: Command, context: Context): void {
   partners
     .command("revoke")
-    .summary("refuse a secret from now on")
     .description(
       "Refuse a secret from now on. It stays in the list. The partner's last valid secret, and one that was " +
         "used within a day, is revoked only if you confirm it. The revocation is recorded in Redis, too, so an " +

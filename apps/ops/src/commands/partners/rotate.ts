@@ -11,7 +11,6 @@ const defaultOverlap = "24h";
 export function addRotateCommand(partners: Command, context: Context): void {
   partners
     .command("rotate")
-    .summary("add a new secret; the old ones stay valid for a while")
     .description(
       "Add a secret, show it once, and let the partner's other secrets expire after the overlap. Until then all of " +
         "them work, so the partner can switch without an interruption.",

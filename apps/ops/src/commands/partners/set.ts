@@ -10,7 +10,6 @@ import { describeCountry, describeKinds, describeRate } from "./describe-partner
 export function addSetCommand(partners: Command, context: Context): void {
   partners
     .command("set")
-    .summary("change a partner's name, kinds, rate limit, quota or country")
     .description(
       "Change a partner's name, the kinds of event that it may send, its rate limit, its quota or its country. The rest " +
         "stays. A country applies to events that are received from then on.",

@@ -7,9 +7,8 @@ import { printRows } from "../../terminal/print.ts";
 export function addWarningsCommand(partners: Command, context: Context): void {
   partners
     .command("warnings")
-    .summary("what partners' accepted events were warned of")
     .description(
-      `Count the warnings that a partner got with its events and dry runs in the last ${countDaysKept} days, in UTC ` +
+      `Count what partners' events were warned of: the warnings with their events and dry runs in the last ${countDaysKept} days, in UTC ` +
         "and with today, most frequent first. Shows no value and no name that the partner chose.",
     )
     .argument("[id]", "the partner's id. Default: all partners")

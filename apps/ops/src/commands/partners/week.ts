@@ -7,9 +7,8 @@ import { printRows } from "../../terminal/print.ts";
 export function addWeekCommand(partners: Command, context: Context): void {
   partners
     .command("week")
-    .summary("what partners have sent in the last week, beside the week before")
     .description(
-      "Count the events that were accepted in the last 168 hours, and the requests with a valid secret that got a 4xx, " +
+      "Count what partners have sent in a week: the events that were accepted in the last 168 hours, and the requests with a valid secret that got a 4xx, " +
         "beside those of the week before. Dry runs don't count. Partners that send nothing are listed, too.",
     )
     .argument("[id]", "the partner's id. Default: all partners")
