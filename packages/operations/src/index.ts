@@ -1,4 +1,3 @@
-export type { Outcome } from "@booking-events/bookings";
 export { defaultBytesPerDay, type NewSecret, type Partner } from "@booking-events/partners";
 export { countDaysKept, type FieldTotal, type QueueStatus, type RecordedRefusal } from "@booking-events/queue";
 export {
@@ -11,13 +10,11 @@ export {
   type DeadLetter,
   type Erasure,
   type EventDetails,
-  type EventFilter,
   type EventSearch,
   type FeedChange,
   type FeedDeadLetter,
   type FeedReader,
   type FieldAtPoint,
-  followWindowMs,
   type GuestSearch,
   type Maintained,
   type OperatorAction,
@@ -30,27 +27,18 @@ export {
 export type { PostOutcome } from "@booking-events/subscribers";
 export { describeValues } from "./actions/describe-values.ts";
 export { listActions } from "./actions/list-actions.ts";
-export { type ActingContext, recordAction, recordTransaction } from "./actions/record-action.ts";
+export type { ActingContext } from "./actions/record-action.ts";
 export { type Arrivals, type ArrivingGuest, findArrivals } from "./arrivals/find-arrivals.ts";
-export { keysOf } from "./bookings/booking-keys.ts";
 export { describeTrip, pickTrip } from "./bookings/describe-trip.ts";
 export { findStory, type Story, TwoBookings, UnknownBooking } from "./bookings/find-story.ts";
 export { findStuck, type StuckCause, type StuckEvent, type StuckEvents } from "./bookings/find-stuck.ts";
 export { groupStuck, type StuckGroup, type StuckGroups } from "./bookings/group-stuck.ts";
-export {
-  type Proof,
-  proveBooking,
-  type RevealReason,
-  revealBooking,
-  revealReasons,
-  ticketPattern,
-} from "./bookings/prove-booking.ts";
+export { type Proof, proveBooking, revealBooking, revealReasons, ticketPattern } from "./bookings/prove-booking.ts";
 export { countDifferences, renormaliseBookings } from "./bookings/renormalise-bookings.ts";
 export type { Repair } from "./bookings/repair-booking.ts";
 export { planRepairs, repairBookings } from "./bookings/repair-bookings.ts";
 export type { QueueView } from "./bookings/search-queue.ts";
 export type { StoryEvent } from "./bookings/tell-story.ts";
-export type { Verification } from "./bookings/verify-booking.ts";
 export { type VerificationSum, verifyBookings } from "./bookings/verify-bookings.ts";
 export type { Context } from "./context.ts";
 export { type Discard, discardDeadLetters } from "./dead-letters/discard-dead-letters.ts";
@@ -61,10 +49,9 @@ export type { Check } from "./doctor/check.ts";
 export { checkEncryption, checkOvercommit, hasSpace } from "./doctor/check-host.ts";
 export { checkRedis } from "./doctor/check-redis.ts";
 export { runChecks } from "./doctor/run-checks.ts";
-export { findEvent, findEvents, searchLog } from "./events/find-events.ts";
-export { followEvents } from "./events/follow-events.ts";
+export { findEvent, findEvents, outcomes, searchLog } from "./events/find-events.ts";
 export { type LookedUpEvent, lookUpEvent } from "./events/look-up-event.ts";
-export { type ExportRequest, exportRows } from "./export/export-rows.ts";
+export { exportRows } from "./export/export-rows.ts";
 export { describeBehind, describeReaderState, toProgress } from "./feed/describe-reader.ts";
 export {
   discardReaderLetters,
@@ -74,31 +61,21 @@ export {
   replayReaderLetters,
   requireLetters,
 } from "./feed/reader-letters.ts";
-export { listReaders, maxReaders, removeReader, resetReader } from "./feed/readers.ts";
+export { listReaders, removeReader, resetReader } from "./feed/readers.ts";
 export { type Found, type FoundByText, findText } from "./find/find-text.ts";
-export {
-  type Counts,
-  type Erased,
-  eraseGuest,
-  type Findings,
-  type FoundGuest,
-  findGuestEverywhere,
-  isNothing,
-} from "./guests/erase-guest.ts";
-export { exactOf, findGuest, findStored, nearOf, type StoredFindings } from "./guests/find-guest.ts";
+export { type Counts, type Erased, eraseGuest, findGuestEverywhere } from "./guests/erase-guest.ts";
+export { type Findings, type FoundGuest, findGuest, isNothing } from "./guests/find-guest.ts";
 export { listErasures } from "./guests/list-erasures.ts";
-export { checkLine, type ImportSource, isRejection, type Rejection } from "./import/check-line.ts";
+export type { Rejection } from "./import/check-line.ts";
 export { checkImport, importBookings, prepareImport } from "./import/import-bookings.ts";
-export { eventsTogether, type QueueLimits, queueEvents, type Shortage } from "./import/queue-events.ts";
-export { readLines } from "./import/read-lines.ts";
+export type { Shortage } from "./import/queue-events.ts";
 export { isUuid } from "./is-uuid.ts";
 export { openContext } from "./open-context.ts";
 export { OperationFailure } from "./operation-failure.ts";
 export { parseDuration, parseInstant, parsePast } from "./parse-past.ts";
 export {
   addPartner,
-  enablePartner,
-  holdPartner,
+  admitPartner,
   planRevocation,
   revokeSecret,
   rotateSecret,
@@ -109,9 +86,9 @@ export { findRecentUse } from "./partners/find-recent-use.ts";
 export { findRefusals } from "./partners/find-refusals.ts";
 export { type ListedPartner, type ListedSecret, listPartners } from "./partners/list-partners.ts";
 export { readWeek, readWeeks, type Week } from "./partners/read-week.ts";
-export { recordRevoked } from "./partners/record-revoked.ts";
 export { attachDatabase, pauseQueue, readFedDatabase } from "./queue/change-queue.ts";
 export { retryEventsNow } from "./queue/retry-events-now.ts";
+export { describeRestore, restoreReasons } from "./restore/describe-restore.ts";
 export type { PlannedBooking } from "./restore/plan-restore.ts";
 export {
   planRestore,
@@ -122,21 +99,7 @@ export {
 } from "./restore/restore-bookings.ts";
 export type { RestoreResults } from "./restore/restore-run.ts";
 export { RestoreSummary } from "./restore/summarise-restore.ts";
-export {
-  type DatabaseSettings,
-  describeDatabaseError,
-  hasTakenTooLong,
-  readDatabase,
-  readDatabaseSettings,
-  readRetentionRules,
-  readSnapshot,
-  readStandbysToConfirm,
-  withDatabase,
-} from "./services/database.ts";
-export { openKey } from "./services/digest-key.ts";
-export { changeFile, isTestPartner, partnersPath, requirePartner } from "./services/partners-file.ts";
-export { describeRedisError, knowsRedis, readRedisSettings, withProducer, withRedis } from "./services/queue.ts";
-export { findOtherDatabase, requireSameDatabase } from "./services/require-same-database.ts";
+export { isTestPartner, partnersPath, requirePartner } from "./services/partners-file.ts";
 export { type Concern, findConcerns } from "./status/find-concerns.ts";
 export { type Reading, readStatus, type Status } from "./status/read-status.ts";
 export { type Beat, type PartnerTraffic, readDay, readTraffic } from "./status/read-traffic.ts";
@@ -149,11 +112,9 @@ export {
   resumeSubscription,
   rotateSubscription,
 } from "./subscriptions/change-subscriptions.ts";
-export { explainUrlFault } from "./subscriptions/explain-url-fault.ts";
-export { requireSubscription, unknownSubscription } from "./subscriptions/find-subscription.ts";
+export { describeDelivery, describeFilter, describeTarget } from "./subscriptions/describe-subscription.ts";
 export { listSubscriptions, readSubscription, type SubscriptionRow } from "./subscriptions/list-subscriptions.ts";
-export { loadSubscribers } from "./subscriptions/load-subscribers.ts";
-export { type MadeKeys, makeKeys, type ShownKeys } from "./subscriptions/make-keys.ts";
+export type { ShownKeys } from "./subscriptions/make-keys.ts";
 export { postTestEvent } from "./subscriptions/post-test-event.ts";
 export { type SubscriptionChanges, setSubscription } from "./subscriptions/set-subscription.ts";
 export { estimateRemovals } from "./upkeep/estimate-removals.ts";

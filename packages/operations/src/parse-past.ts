@@ -16,13 +16,14 @@ function toIso(text: string): string {
   return text.replace(/^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?)(?: UTC)?$/, "$1T$2Z");
 }
 
-/** @returns milliseconds, of `90s`, `30m`, `24h`, `7d` or `0` */
+const maxDurationMs = 10 * 366 * unitsMs.d;
+
+/** @returns milliseconds, of `90s`, `30m`, `24h`, `7d` or `0`, and not more than ten years */
 export function parseDuration(text: string): number | undefined {
   if (text === "0") return 0;
   const [, digits, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
-  return digits === undefined || unit === undefined
-    ? undefined
-    : Number(digits) * unitsMs[unit as keyof typeof unitsMs];
+  const ms = Number(digits) * unitsMs[unit as keyof typeof unitsMs];
+  return ms <= maxDurationMs ? ms : undefined;
 }
 
 function parseTimeOfDay(text: string, now: Date): Date | undefined {

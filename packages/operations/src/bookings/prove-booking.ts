@@ -18,7 +18,7 @@ import { readPrepared } from "../services/database.ts";
 import { tripFields } from "./describe-trip.ts";
 import { findStory, type Story } from "./find-story.ts";
 import type { Verification } from "./verify-booking.ts";
-import { verifyBookings } from "./verify-bookings.ts";
+import { verifyAll } from "./verify-bookings.ts";
 
 interface ProofOptions {
   partner: string;
@@ -130,17 +130,7 @@ async function verify(
   context: Context,
   { partner, reference }: Story,
   referenceKind: ReferenceKind,
-): Promise<Verification> {
-  const sum = await verifyBookings(context, { partner, reference, referenceKind });
-  const [different] = sum.different;
-  return (
-    different ?? {
-      partner,
-      referenceKind,
-      reference,
-      events: sum.events,
-      isOlderThanLog: sum.olderThanLog > 0,
-      differences: [],
-    }
-  );
+): Promise<Verification | null> {
+  for await (const verification of verifyAll(context, { partner, reference, referenceKind })) return verification;
+  return null;
 }

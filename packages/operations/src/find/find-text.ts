@@ -1,11 +1,11 @@
 import { findQueuedEvent, type QueuedEvent } from "@booking-events/queue";
 import { describeError } from "@booking-events/runtime";
-import { bookingReferenceOf, referenceKindOf } from "@booking-events/schema";
+import { bookingReferenceOf, type ReferenceKind, referenceKindOf } from "@booking-events/schema";
 import { type GuestSearch, toGuestSearch } from "@booking-events/store";
 import { type Context, inBoth } from "../context.ts";
 import { findEvent } from "../events/find-events.ts";
-import { type Findings, findGuestEverywhere } from "../guests/erase-guest.ts";
-import { findGuest, type StoredFindings } from "../guests/find-guest.ts";
+import { findGuestEverywhere } from "../guests/erase-guest.ts";
+import { type Findings, type FoundGuest, findGuest } from "../guests/find-guest.ts";
 import { isUuid } from "../is-uuid.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { findRefusals } from "../partners/find-refusals.ts";
@@ -19,7 +19,7 @@ export interface Found {
   /** `near`: a similar contact, which may be another guest's. */
   closeness: "exact" | "near";
   partner: string | null;
-  referenceKind: string | null;
+  referenceKind: ReferenceKind | null;
   reference: string | null;
   eventId: string | null;
   /** A booking's state, an event's outcome, or why a request was refused. */
@@ -73,6 +73,7 @@ async function findId(context: Context, id: string, result: FoundByText): Promis
 }
 
 const byEventId = { by: "event id", closeness: "exact" } as const;
+const nothing = { partner: null, referenceKind: null, reference: null };
 
 async function findQueued(context: Context, id: string, { found, looked, unseen }: FoundByText): Promise<void> {
   const answer = await orUnseen("queue, by event id", unseen, async () => ({
@@ -84,9 +85,8 @@ async function findQueued(context: Context, id: string, { found, looked, unseen 
 }
 
 function toFound({ eventId, state, envelope }: QueuedEvent): Found {
-  const isTest = envelope?.test === true;
-  const what = { what: "event in the queue", ...byEventId, eventId, state, isTest } as const;
-  if (envelope === null) return { ...what, partner: null, referenceKind: null, reference: null };
+  const what = { ...byEventId, what: "event in the queue", eventId, state, isTest: envelope?.test === true } as const;
+  if (envelope === null) return { ...what, ...nothing };
   const { partner, payload } = envelope;
   return { ...what, partner, referenceKind: referenceKindOf(payload), reference: bookingReferenceOf(payload) };
 }
@@ -94,18 +94,19 @@ function toFound({ eventId, state, envelope }: QueuedEvent): Found {
 async function findStoredId(context: Context, id: string, { found, looked }: FoundByText): Promise<void> {
   await inBoth(context, async (each) => {
     const { event, deadLetter } = await findEvent(each, id);
-    const common = { ...byEventId, eventId: id, isTest: each.isTest === true } as const;
-    if (event !== undefined) {
-      const { partner, referenceKind, reference, outcome } = event;
-      found.push({ what: "event", ...common, partner, referenceKind, reference, state: outcome });
-    }
-    if (deadLetter !== undefined) {
-      const { partner, referenceKind, reference, resolution, errorCode } = deadLetter;
-      const state = resolution ?? errorCode;
-      found.push({ what: "dead letter", ...common, partner, referenceKind, reference, state });
-    }
+    const common = { ...byEventId, eventId: id, isTest: each.isTest === true };
+    if (event !== undefined) found.push({ ...common, ...nameOf(event), what: "event", state: event.outcome });
+    if (deadLetter === undefined) return;
+    const state = deadLetter.resolution ?? deadLetter.errorCode;
+    found.push({ ...common, ...nameOf(deadLetter), what: "dead letter", state });
   });
   looked.push("log and dead letters, by event id");
+}
+
+type Named = Pick<Found, "partner" | "referenceKind" | "reference">;
+
+function nameOf({ partner, referenceKind, reference }: Named): Named {
+  return { partner, referenceKind, reference };
 }
 
 async function findRefused(context: Context, id: string, { found, looked, unseen }: FoundByText): Promise<void> {
@@ -115,56 +116,39 @@ async function findRefused(context: Context, id: string, { found, looked, unseen
   );
   if (refusals === undefined) return;
   looked.push("refused requests of seven days, by request id");
-  for (const { requestId, partner, code } of refusals)
-    if (requestId === id)
-      found.push({
-        ...{ what: "refused request", by: "request id", closeness: "exact", referenceKind: null, reference: null },
-        partner,
-        eventId: null,
-        state: code,
-        isTest: false,
-      });
+  const what = { what: "refused request", by: "request id", closeness: "exact", eventId: null, isTest: false } as const;
+  for (const { requestId, partner, code: state } of refusals)
+    if (requestId === id) found.push({ ...nothing, ...what, partner, state });
 }
 
 async function findSearched(context: Context, search: GuestSearch, result: FoundByText): Promise<void> {
   const { looked, unseen } = result;
   looked.push(`bookings, log and dead letters of all partners, by ${search.by}`);
-  if (knowsRedis(context.environment)) {
-    const everywhere = await orUnseen("queue", unseen, () => findGuestEverywhere(context, search));
-    if (everywhere !== undefined) {
-      looked.push(`queue, by ${search.by}`);
-      addFindings(result, search, "exact", everywhere.exact);
-      addFindings(result, search, "near", everywhere.near);
-      return;
-    }
-  } else unseen.push("queue: REDIS_URL is not set");
-  const stored = await findGuest(context, search);
-  addFindings(result, search, "exact", stored.exact);
-  addFindings(result, search, "near", stored.near);
+  let everywhere: FoundGuest | undefined;
+  if (knowsRedis(context.environment))
+    everywhere = await orUnseen("queue", unseen, () => findGuestEverywhere(context, search));
+  else unseen.push("queue: REDIS_URL is not set");
+  if (everywhere !== undefined) looked.push(`queue, by ${search.by}`);
+  const { exact, near } = everywhere ?? (await findGuest(context, search));
+  addFindings(result, search, "exact", exact);
+  addFindings(result, search, "near", near);
 }
 
 function addFindings(
   { found }: FoundByText,
   { by }: GuestSearch,
   closeness: Found["closeness"],
-  { bookings, letters, queued = [] }: StoredFindings & Partial<Pick<Findings, "queued">>,
+  { bookings, letters, queued }: Findings,
 ): void {
-  const nothing = { partner: null, referenceKind: null, reference: null };
-  for (const { partner, referenceKind, reference, state, isTest } of bookings)
-    found.push({ what: "booking", by, closeness, partner, referenceKind, reference, eventId: null, state, isTest });
-  for (const { eventId, booking, isTest } of letters) {
-    const { partner, referenceKind, reference } = booking ?? nothing;
-    const what = { what: "dead letter", by, closeness, isTest } as const;
-    found.push({ ...what, partner, referenceKind, reference, eventId, state: "dead" });
+  for (const booking of bookings) {
+    const { state, isTest } = booking;
+    found.push({ ...nameOf(booking), what: "booking", by, closeness, eventId: null, state, isTest });
   }
-  for (const { jobId, match, isTest } of queued) {
-    const { partner, referenceKind, reference } = match.isReadable ? match.booking : nothing;
-    found.push({
-      ...{ what: "event in the queue", by, closeness, partner, referenceKind, reference },
-      eventId: jobId,
-      state: "in the queue",
-      isTest,
-    });
+  for (const { eventId, booking, isTest } of letters)
+    found.push({ ...nameOf(booking ?? nothing), what: "dead letter", by, closeness, eventId, state: "dead", isTest });
+  for (const { jobId: eventId, match, isTest } of queued) {
+    const what = { what: "event in the queue", by, closeness, eventId, state: "in the queue", isTest } as const;
+    found.push({ ...what, ...nameOf(match.isReadable ? match.booking : nothing) });
   }
 }
 

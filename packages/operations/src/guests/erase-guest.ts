@@ -9,7 +9,6 @@ import {
   eraseBooking,
   eraseDeadLetters,
   type GuestSearch,
-  type MatchingEvent,
   matchEnvelope,
   recordErased,
   recordErasedLetter,
@@ -21,10 +20,18 @@ import { isUuid } from "../is-uuid.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
 import { openKey } from "../services/digest-key.ts";
-import { requireKnown } from "../services/partners-file.ts";
 import { withRedis } from "../services/queue.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";
-import { exactOf, findStored, nearOf, type StoredFindings } from "./find-guest.ts";
+import {
+  exactOf,
+  type Findings,
+  type FoundGuest,
+  findStored,
+  isNothing,
+  joinFindings,
+  pick,
+  type QueuedMatch,
+} from "./find-guest.ts";
 
 interface Erasing {
   pool: Pool;
@@ -33,23 +40,6 @@ interface Erasing {
   search: GuestSearch;
   /** What is found and erased is of test partners. */
   isTest: boolean;
-}
-
-interface QueuedMatch {
-  shard: number;
-  jobId: string;
-  match: MatchingEvent;
-  isTest: boolean;
-}
-
-export interface Findings extends StoredFindings {
-  queued: QueuedMatch[];
-}
-
-export interface FoundGuest {
-  exact: Findings;
-  /** It may be another guest's, so it is never erased. */
-  near: Findings;
 }
 
 export interface Counts extends ErasedCounts {
@@ -69,27 +59,7 @@ export interface Erased {
 /** Finds what is stored of a guest, and what waits in the queue. */
 export async function findGuestEverywhere(context: Context, search: GuestSearch): Promise<FoundGuest> {
   const found = await inBoth(context, (each) => withErasing(each, search, (erasing) => findEverywhere(erasing)));
-  const exact = join(found.map((one) => one.exact));
-  const near = join(found.map((one) => one.near));
-  requireKnown(
-    context,
-    search.partner,
-    [exact, near].flatMap((all) => [...all.bookings, ...all.letters, ...all.queued]),
-  );
-  return { exact, near };
-}
-
-function join(all: Findings[]): Findings {
-  return {
-    bookings: all.flatMap(({ bookings }) => bookings),
-    letters: all.flatMap(({ letters }) => letters),
-    queued: all.flatMap(({ queued }) => queued),
-  };
-}
-
-function ofOne({ bookings, letters, queued }: Findings, wanted: boolean): Findings {
-  const isOfOne = ({ isTest }: { isTest: boolean }) => isTest === wanted;
-  return { bookings: bookings.filter(isOfOne), letters: letters.filter(isOfOne), queued: queued.filter(isOfOne) };
+  return joinFindings(context, search, found);
 }
 
 /** Erases what was found of a guest, and what has come in since; of test partners, too. */
@@ -104,7 +74,7 @@ export function eraseGuest(
     const counts: Counts = { bookings: 0, events: 0, deadLetters: 0, jobs: 0, held: 0 };
     record.did = counts;
     await inBoth(context, async (each) => {
-      const ofEach = ofOne(found, each.isTest === true);
+      const ofEach = pick(found, ({ isTest }) => isTest === (each.isTest === true));
       if (isNothing(ofEach)) return;
       await withErasing(each, search, (erasing) => eraseAll(erasing, ofEach, { reason, by: context.by, counts }));
     });
@@ -113,10 +83,6 @@ export function eraseGuest(
       appendOnlyFiles: await withErasing(context, search, ({ queue }) => queue.rewriteAppendOnlyFiles()),
     };
   });
-}
-
-export function isNothing({ bookings, letters, queued }: Findings): boolean {
-  return bookings.length === 0 && letters.length === 0 && queued.length === 0;
 }
 
 async function withErasing<Result>(
@@ -147,7 +113,7 @@ const maxRounds = 10;
  *
  * @param known names of bookings that have been erased; all events of them are found
  */
-async function findEverywhere(erasing: Erasing, known: ReadonlySet<string> = new Set()): Promise<FoundGuest> {
+async function findEverywhere(erasing: Erasing, known: ReadonlySet<string> = new Set()): Promise<Findings> {
   const { pool, queue, key, search, isTest } = erasing;
   const queued = new Map<string, QueuedMatch>();
   for await (const events of queue.read())
@@ -155,11 +121,10 @@ async function findEverywhere(erasing: Erasing, known: ReadonlySet<string> = new
       const match = matchEnvelope(search, text, (booking) => known.has(nameOf(booking)));
       const isOfTest = match?.isReadable === true && match.isTest;
       // A replay may have put the event into another shard as well.
-      if (match !== undefined && isOfTest === isTest) queued.set(`${shard} ${jobId}`, { shard, jobId, match, isTest });
+      if (match !== undefined && isOfTest === isTest)
+        queued.set(`${shard} ${jobId}`, { shard, jobId, match, isTest, closeness: match.closeness });
     }
-  const { exact = [], near = [] } = Object.groupBy(queued.values(), ({ match }) => match.closeness);
-  const stored = await findStored(pool, key, search, isTest);
-  return { exact: { ...exactOf(stored), queued: exact }, near: { ...nearOf(stored), queued: near } };
+  return { ...(await findStored(pool, key, search, isTest)), queued: [...queued.values()] };
 }
 
 /**
@@ -179,7 +144,7 @@ async function eraseAll(
   for (let round = 1; round <= maxRounds; round += 1) {
     const hasErased = await eraseFound(erasing, found, { erasureId, by, counts, known, heldBefore });
     if (!hasErased) return;
-    ({ exact: found } = await findEverywhere(erasing, known));
+    found = exactOf(await findEverywhere(erasing, known));
   }
   throw new OperationFailure("Events of the guest keep coming in. Run the command again.");
 }

@@ -8,21 +8,19 @@ import { OperationFailure } from "../operation-failure.ts";
  *
  * @throws OperationFailure if it is not the key that the database's digests were made with
  */
-export async function readKey({ environment }: Context, client: Queryable): Promise<DigestKey> {
-  const { DIGEST_KEY } = parseEnvironment({ DIGEST_KEY: variables.DIGEST_KEY }, environment);
-  try {
-    return await readDigestKey(client, DIGEST_KEY);
-  } catch (error) {
-    throw error instanceof DigestKeyError ? new OperationFailure(error.message, { cause: error }) : error;
-  }
+export function readKey(context: Context, client: Queryable): Promise<DigestKey> {
+  return readDigestKey(client, readGiven(context)).catch(describeKeyError);
 }
 
 /** @throws OperationFailure if it is not the key that the database's digests were made with */
-export async function openKey({ environment }: Context, pool: Pool): Promise<DigestKey> {
-  const { DIGEST_KEY } = parseEnvironment({ DIGEST_KEY: variables.DIGEST_KEY }, environment);
-  try {
-    return await openDigestKey(pool, DIGEST_KEY);
-  } catch (error) {
-    throw error instanceof DigestKeyError ? new OperationFailure(error.message, { cause: error }) : error;
-  }
+export function openKey(context: Context, pool: Pool): Promise<DigestKey> {
+  return openDigestKey(pool, readGiven(context)).catch(describeKeyError);
+}
+
+function readGiven({ environment }: Context) {
+  return parseEnvironment({ DIGEST_KEY: variables.DIGEST_KEY }, environment).DIGEST_KEY;
+}
+
+function describeKeyError(error: unknown): never {
+  throw error instanceof DigestKeyError ? new OperationFailure(error.message, { cause: error }) : error;
 }

@@ -74,25 +74,24 @@ export function findConcerns(status: Status): Concern[] {
       : findDatabaseConcerns(database.value, status)),
     ...findClockConcerns(status),
     ...status.heldPartners.map((id) =>
-      ofPartner(
-        id,
+      concern(
         null,
         `Partner ${id} is on hold: its sender keeps its events. To take them again: ops partners release ${id}`,
+        { partner: id },
       ),
     ),
     ...status.quotas.flatMap(describeQuotaConcern),
   ];
 }
 
-const concern = (runbook: Concern["runbook"], text: string): Concern => ({ text, runbook });
-const ofPartner = (partner: string, runbook: Concern["runbook"], text: string): Concern => ({
-  ...{ text, runbook, about: { partner } },
-});
-const ofReader = (reader: string, runbook: Concern["runbook"], text: string): Concern => ({
-  text,
-  runbook,
-  about: { reader },
-});
+function concern(runbook: Concern["runbook"], text: string, about?: Concern["about"]): Concern {
+  return { text, runbook, ...(about && { about }) };
+}
+
+/** @param candidates false: it is not so */
+function those(...candidates: (Concern | false)[]): Concern[] {
+  return candidates.filter((candidate) => candidate !== false);
+}
 
 function findMismatch({ queue, database }: Status): Concern[] {
   const identity = "value" in database ? database.value.data?.identity : undefined;
@@ -105,72 +104,53 @@ function findQueueConcerns(queue: QueueStatus, at: Date): Concern[] {
   const { isPaused, counts, workers, unservedShards, ingestCount, oldestQueuedAt, redis } = queue;
   const ageMs = oldestQueuedAt === null ? 0 : at.getTime() - oldestQueuedAt.getTime();
   const memoryShare = redis.maxBytes === 0 ? 0 : redis.usedBytes / redis.maxBytes;
-  return [
+  const unserved = formatShards(unservedShards);
+  return those(
     ...queue.problems.map((problem) => concern("RedisNotDurable", problem)),
-    ...(isPaused ? [concern("QueuePaused", "The queue is paused. To go on: ops queue resume")] : []),
-    ...(ingestCount === 0 ? [concern("IngestGone", "No ingest runs, so partners cannot send events. Start one.")] : []),
-    ...(workers.length === 0
-      ? [concern("AllWorkersGone", "No worker takes events. Start one, or look at its log.")]
-      : []),
-    ...(workers.length > 0 && unservedShards.length > 0
-      ? [
-          concern(
-            "AllWorkersGone",
-            `No worker takes events of shards ${formatShards(unservedShards)}. Look at the logs of the workers.`,
-          ),
-        ]
-      : []),
-    ...(ageMs > maxAgeMs && !isPaused
-      ? [
-          concern(
-            "OldestEventWaits",
-            `The oldest event has waited for ${describeAge(ageMs)}. Look for the cause: ops doctor`,
-          ),
-        ]
-      : []),
-    ...(counts.delayed > 0
-      ? [
-          concern(
-            "AttemptsFail",
-            `Events failed and wait for another attempt: ${counts.delayed}. See why in the worker's log. Once it is fixed: ops queue retry-now`,
-          ),
-        ]
-      : []),
-    ...(memoryShare > maxMemoryShare
-      ? [
-          concern(
-            "RedisMemoryHigh",
-            `Redis uses ${Math.round(100 * memoryShare)} % of its maxmemory. See "RedisMemoryHigh" in docs/runbook.md.`,
-          ),
-        ]
-      : []),
-  ];
+    isPaused && concern("QueuePaused", "The queue is paused. To go on: ops queue resume"),
+    ingestCount === 0 && concern("IngestGone", "No ingest runs, so partners cannot send events. Start one."),
+    workers.length === 0 && concern("AllWorkersGone", "No worker takes events. Start one, or look at its log."),
+    workers.length > 0 &&
+      unservedShards.length > 0 &&
+      concern("AllWorkersGone", `No worker takes events of shards ${unserved}. Look at the logs of the workers.`),
+    ageMs > maxAgeMs &&
+      !isPaused &&
+      concern(
+        "OldestEventWaits",
+        `The oldest event has waited for ${describeAge(ageMs)}. Look for the cause: ops doctor`,
+      ),
+    counts.delayed > 0 &&
+      concern(
+        "AttemptsFail",
+        `Events failed and wait for another attempt: ${counts.delayed}. See why in the worker's log. Once it is fixed: ops queue retry-now`,
+      ),
+    memoryShare > maxMemoryShare &&
+      concern(
+        "RedisMemoryHigh",
+        `Redis uses ${Math.round(100 * memoryShare)} % of its maxmemory. See "RedisMemoryHigh" in docs/runbook.md.`,
+      ),
+  );
 }
 
 function findDatabaseConcerns({ problems, migrations, data }: DatabaseStatus, status: Status): Concern[] {
   const { missing, unknown, different } = migrations;
   const deadLetters = data?.deadLetters.reduce((sum, { count }) => sum + count, 0) ?? 0;
   const partitionsUntilMs = data?.partitionsUntil?.getTime() ?? 0;
-  return [
+  return those(
     ...problems.map((problem) => concern("DatabaseDown", problem)),
-    ...(missing.length > 0
-      ? [concern("DatabaseDown", `Migrations are missing, from ${missing[0]} on. Run: ops migrate`)]
-      : []),
-    ...(unknown.length > 0
-      ? [concern("A bad release", `The database is of a newer release (${unknown.at(-1)}). Use that release.`)]
-      : []),
-    ...(different.length > 0
-      ? [concern("A bad release", "The database was made by other files. See what to do: ops migrate")]
-      : []),
-    ...(deadLetters > 0
-      ? [concern("DeadLettersOpen", `Events could not be applied: ${deadLetters}. Look at them: ops dead-letters list`)]
-      : []),
-    ...(data !== null && partitionsUntilMs - status.at.getTime() < minPartitionsAheadMs
-      ? [concern("MaintenanceStale", "The log lacks partitions of this month or the next. See why: ops maintain")]
-      : []),
+    missing.length > 0 && concern("DatabaseDown", `Migrations are missing, from ${missing[0]} on. Run: ops migrate`),
+    unknown.length > 0 &&
+      concern("A bad release", `The database is of a newer release (${unknown.at(-1)}). Use that release.`),
+    different.length > 0 &&
+      concern("A bad release", "The database was made by other files. See what to do: ops migrate"),
+    deadLetters > 0 &&
+      concern("DeadLettersOpen", `Events could not be applied: ${deadLetters}. Look at them: ops dead-letters list`),
+    data !== null &&
+      partitionsUntilMs - status.at.getTime() < minPartitionsAheadMs &&
+      concern("MaintenanceStale", "The log lacks partitions of this month or the next. See why: ops maintain"),
     ...(data?.feedReaders ?? []).flatMap((reader) => describeReader(reader, status.at)),
     ...(data?.rhythms ?? []).flatMap((rhythm) => describeSilence(rhythm, status)),
-  ];
+  );
 }
 
 /** A server that does not answer is named elsewhere. The clocks of the others still count. */
@@ -190,66 +170,45 @@ function describeQuotaConcern({ partner, bytesPerDay, bytesToday }: Status["quot
     share >= 1
       ? `Partner ${partner} has used up its quota of ${describeQuota(bytesPerDay)} a day: its events are refused until midnight, UTC.`
       : `Partner ${partner} has used ${Math.floor(100 * share)} % of its quota of ${describeQuota(bytesPerDay)} a day.`;
-  return [ofPartner(partner, "PartnerQuotaNearlyUsed", `${used} See "PartnerQuotaNearlyUsed" in docs/runbook.md.`)];
+  return [concern("PartnerQuotaNearlyUsed", `${used} See "PartnerQuotaNearlyUsed" in docs/runbook.md.`, { partner })];
 }
 
 function describeReader(reader: FeedReader, at: Date): Concern[] {
-  const { name, dead, breakerOpenedAt, failingSince, pausedAt } = reader;
-  const deadLetters =
-    dead === 0
-      ? []
-      : [
-          ofReader(
-            name,
-            "FeedDeadLetters",
-            `Reader ${name} of the feed gave up ${describeCount(dead, "booking")}. See why: ops feed dead-letters ${name}`,
-          ),
-        ];
-  if (pausedAt !== null)
-    return [
-      ...deadLetters,
-      ofReader(
-        name,
-        "SubscriptionPaused",
-        `The subscription ${name} is paused. See why: ops subscriptions show ${name}`,
-      ),
-    ];
-  const failingMs = failingSince === null ? 0 : at.getTime() - failingSince.getTime();
-  if (failingMs > maxFailingMs)
-    return [
-      ...deadLetters,
-      ofReader(
-        name,
-        "SubscriptionFailing",
-        `Everything that reader ${name} of the feed was given has failed for ${describeAge(failingMs)}. See "SubscriptionFailing" in docs/runbook.md.`,
-      ),
-    ];
-  if (breakerOpenedAt === null) return [...deadLetters, ...describeLag(reader, at)];
-  const openMs = at.getTime() - breakerOpenedAt.getTime();
-  if (openMs < maxBreakerOpenMs) return deadLetters;
-  return [
-    ...deadLetters,
-    ofReader(
-      name,
-      "FeedBreakerOpen",
-      `Reader ${name} of the feed has taken nothing for ${describeAge(openMs)}. See "FeedBreakerOpen" in docs/runbook.md.`,
-    ),
-  ];
+  const { name, dead } = reader;
+  const gaveUp = `Reader ${name} of the feed gave up ${describeCount(dead, "booking")}. See why: ops feed dead-letters ${name}`;
+  const delay = describeDelay(reader, at);
+  return those(
+    dead > 0 && concern("FeedDeadLetters", gaveUp, { reader: name }),
+    delay !== null && concern(...delay, { reader: name }),
+  );
 }
 
-function describeLag({ name, lagChanges, lagMs, hasMissedChanges, seenAt }: FeedReader, at: Date): Concern[] {
-  if (lagMs <= maxReaderLagMs) return [];
+/** Why a reader gets nothing, or late. Only the first reason matters. */
+function describeDelay(reader: FeedReader, at: Date): [runbook: Concern["runbook"], text: string] | null {
+  const { name, breakerOpenedAt, failingSince, pausedAt, lagMs } = reader;
+  const since = (time: Date | null) => (time === null ? 0 : at.getTime() - time.getTime());
+  if (pausedAt !== null)
+    return ["SubscriptionPaused", `The subscription ${name} is paused. See why: ops subscriptions show ${name}`];
+  if (since(failingSince) > maxFailingMs)
+    return [
+      "SubscriptionFailing",
+      `Everything that reader ${name} of the feed was given has failed for ${describeAge(since(failingSince))}. See "SubscriptionFailing" in docs/runbook.md.`,
+    ];
+  if (since(breakerOpenedAt) >= maxBreakerOpenMs)
+    return [
+      "FeedBreakerOpen",
+      `Reader ${name} of the feed has taken nothing for ${describeAge(since(breakerOpenedAt))}. See "FeedBreakerOpen" in docs/runbook.md.`,
+    ];
+  return breakerOpenedAt !== null || lagMs <= maxReaderLagMs ? null : ["FeedReaderBehind", describeLag(reader, at)];
+}
+
+function describeLag({ name, lagChanges, lagMs, hasMissedChanges, seenAt }: FeedReader, at: Date): string {
+  const behind = `${describeCount(lagChanges, "change")} and ${describeAge(lagMs)} behind`;
   const seen = `It was last seen ${describeAge(at.getTime() - seenAt.getTime())} ago.`;
   const remedy = hasMissedChanges
     ? `It has missed changes that were removed. Make it start over: ops feed reset ${name}`
     : 'See "FeedReaderBehind" in docs/runbook.md.';
-  return [
-    ofReader(
-      name,
-      "FeedReaderBehind",
-      `Reader ${name} of the feed is ${describeCount(lagChanges, "change")} and ${describeAge(lagMs)} behind. ${seen} ${remedy}`,
-    ),
-  ];
+  return `Reader ${name} of the feed is ${behind}. ${seen} ${remedy}`;
 }
 
 function describeSilence(rhythm: Rhythm, { at, lastHeardOf, enabledPartners }: Status): Concern[] {
@@ -260,11 +219,11 @@ function describeSilence(rhythm: Rhythm, { at, lastHeardOf, enabledPartners }: S
   const silenceMs = at.getTime() - lastAt.getTime();
   if (silenceMs <= Math.max(silenceFactor * longestGapMs, minSilenceMs)) return [];
   return [
-    ofPartner(
-      partner,
+    concern(
       "PartnerSilent",
       `Partner ${partner} has been silent for ${describeAge(silenceMs)}; its longest pause of the week before was about ` +
         `${describeAge(longestGapMs)}. Ask the partner.`,
+      { partner },
     ),
   ];
 }

@@ -1,4 +1,4 @@
-import { type Pace, type PaceWindow, type Queryable, readPaces } from "@booking-events/store";
+import { type PaceWindow, readPaces } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { findRefusals } from "../partners/find-refusals.ts";
 import { withDatabase } from "../services/database.ts";
@@ -6,46 +6,35 @@ import { withDatabase } from "../services/database.ts";
 const minuteMs = 60_000;
 const weekMs = 7 * 24 * 60 * minuteMs;
 const windowMs = 15 * minuteMs;
-/** Of each partner, now and a week before. */
-const lookedOfPartner = 100;
 const slotMs = 30 * minuteMs;
 const slotsOfDay = 48;
-const lookedOfSlot = 100;
+/** In each window: they tell how fast events came. */
+const maxLooked = 100;
 
-/** What came of a partner in the last quarter of an hour. */
-export interface PartnerTraffic {
-  partner: string;
+/** Events a minute in some time, and in the same time a week before. */
+interface Pace {
   perMinute: number;
-  /** In the same quarter of an hour a week before. */
   perMinuteLastWeek: number;
   /** Of accepted events that had warnings. Null: there was none. */
   warnedShare: number | null;
+}
+
+/** What came of a partner in the last quarter of an hour. */
+export interface PartnerTraffic extends Pace {
+  partner: string;
   /** Requests that were refused, as far as they are recorded. Null: Redis does not tell. */
   refused: number | null;
 }
 
 /** Compares what partners send with a week before. */
 export async function readTraffic(context: Context, partners: string[]): Promise<PartnerTraffic[]> {
-  const now = context.now();
-  const windows = partners.flatMap(() => [
-    { from: new Date(now.getTime() - windowMs), until: now },
-    { from: new Date(now.getTime() - weekMs - windowMs), until: new Date(now.getTime() - weekMs) },
-  ]);
-  const [paces, refused] = await Promise.all([
-    withDatabase(context, (pool) =>
-      readPaces(pool, windows, { partners: partners.flatMap((id) => [id, id]), looked: lookedOfPartner }),
-    ),
-    countRefused(context, new Date(now.getTime() - windowMs)),
-  ]);
-  return partners.map((partner, index) => {
-    const [current, before] = paces.slice(2 * index, 2 * index + 2) as [Pace, Pace];
-    return {
-      partner,
-      perMinute: (current.events * minuteMs) / windowMs,
-      perMinuteLastWeek: (before.events * minuteMs) / windowMs,
-      warnedShare: current.events === 0 ? null : current.warnedShare,
-      refused: refused === null ? null : (refused.get(partner) ?? 0),
-    };
+  const until = context.now();
+  const from = new Date(until.getTime() - windowMs);
+  const windows = partners.map(() => ({ from, until }));
+  const [paces, refused] = await Promise.all([comparePaces(context, windows, partners), countRefused(context, from)]);
+  return paces.map((pace, index) => {
+    const partner = partners[index] ?? "";
+    return { ...pace, partner, refused: refused === null ? null : (refused.get(partner) ?? 0) };
   });
 }
 
@@ -57,45 +46,40 @@ async function countRefused(context: Context, since: Date): Promise<Map<string |
   return new Map([...byPartner].map(([partner, { length }]) => [partner, length]));
 }
 
-/** How many events a minute were received, from a time on, and a week before. */
-export interface Beat {
+/** What was received from a time on. */
+export interface Beat extends Pace {
   at: Date;
-  perMinute: number;
-  perMinuteLastWeek: number;
 }
 
-/** The last 24 hours of all partners, by half an hour. */
-export function readDay(context: Context): Promise<Beat[]> {
-  const windows = toWindows(context.now(), { slotMs, count: slotsOfDay });
-  return withDatabase(context, (pool) => compare(pool, windows, { slotMs, looked: lookedOfSlot }));
-}
-
-/** Of whole slots, so that the picture of two looks is the same, and the one that has begun. */
-function toWindows(now: Date, { slotMs, count }: { slotMs: number; count: number }): PaceWindow[] {
-  const beganMs = Math.floor(now.getTime() / slotMs) * slotMs;
-  return Array.from({ length: count }, (_, index) => {
-    const fromMs = beganMs - (count - 1 - index) * slotMs;
-    return { from: new Date(fromMs), until: new Date(Math.min(fromMs + slotMs, now.getTime())) };
+/**
+ * The last 24 hours of all partners: whole half hours, so that the picture of two looks is the same, and the one that has
+ * begun.
+ */
+export async function readDay(context: Context): Promise<Beat[]> {
+  const nowMs = context.now().getTime();
+  const beganMs = Math.floor(nowMs / slotMs) * slotMs;
+  const windows = Array.from({ length: slotsOfDay }, (_, index) => {
+    const fromMs = beganMs - (slotsOfDay - 1 - index) * slotMs;
+    return { from: new Date(fromMs), until: new Date(Math.min(fromMs + slotMs, nowMs)) };
   });
+  const paces = await comparePaces(context, windows);
+  return paces.map((pace, index) => ({ ...pace, at: windows[index]?.from ?? new Date(nowMs) }));
 }
 
-async function compare(
-  client: Queryable,
-  windows: PaceWindow[],
-  { slotMs, looked }: { slotMs: number; looked: number },
-): Promise<Beat[]> {
-  const before = windows.map(({ from }) => {
-    const fromMs = from.getTime() - weekMs;
-    return { from: new Date(fromMs), until: new Date(fromMs + slotMs) };
+/** @param partners of each window. Undefined: all, in each */
+async function comparePaces(context: Context, windows: PaceWindow[], partners?: string[]): Promise<Pace[]> {
+  const aWeekBefore = (time: Date) => new Date(time.getTime() - weekMs);
+  const before = windows.map(({ from, until }) => ({ from: aWeekBefore(from), until: aWeekBefore(until) }));
+  const options = { looked: maxLooked, ...(partners && { partners: [...partners, ...partners] }) };
+  const paces = await withDatabase(context, (pool) => readPaces(pool, [...windows, ...before], options));
+  return windows.map(({ from, until }, index) => {
+    const [now, then] = [paces[index], paces[windows.length + index]];
+    const minutes = (until.getTime() - from.getTime()) / minuteMs;
+    const toRate = (events = 0) => (minutes === 0 ? 0 : events / minutes);
+    return {
+      perMinute: toRate(now?.events),
+      perMinuteLastWeek: toRate(then?.events),
+      warnedShare: now === undefined || now.events === 0 ? null : now.warnedShare,
+    };
   });
-  const paces = await readPaces(client, [...windows, ...before], { looked });
-  return windows.map(({ from, until }, index) => ({
-    at: from,
-    perMinute: toPerMinute(paces[index], until.getTime() - from.getTime()),
-    perMinuteLastWeek: toPerMinute(paces[windows.length + index], slotMs),
-  }));
-}
-
-function toPerMinute(pace: Pace | undefined, windowMs: number): number {
-  return windowMs === 0 ? 0 : ((pace?.events ?? 0) * minuteMs) / windowMs;
 }

@@ -1,22 +1,10 @@
-import { insertSubscription, type Subscription } from "@booking-events/store";
+import { insertSubscription, type Subscription, type SubscriptionSettings } from "@booking-events/store";
 import { type ActingContext, recordTransaction } from "../actions/record-action.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { makeKeys, type ShownKeys } from "./make-keys.ts";
 import { requireUsable } from "./require-usable.ts";
 
-export type NewSubscription = Pick<
-  Subscription,
-  | "name"
-  | "url"
-  | "mode"
-  | "payload"
-  | "partners"
-  | "changes"
-  | "countries"
-  | "arrivalFromDays"
-  | "arrivalToDays"
-  | "signature"
->;
+type NewSubscription = SubscriptionSettings & Pick<Subscription, "name" | "signature">;
 
 /**
  * Adds a subscription.

@@ -1,6 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
-  inTransaction,
   pauseSubscription as pause,
   removeSubscription as remove,
   replayFeedSince,
@@ -14,10 +12,7 @@ import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase, withDatabase } from "../services/database.ts";
 import { requireSubscription, unknownSubscription } from "./find-subscription.ts";
 import { makeKeys, type ShownKeys } from "./make-keys.ts";
-
-/** A process that has died is active for up to 10 s more. */
-const removalLimitMs = 20_000;
-const removalStepMs = 200;
+import { onceIdle } from "./once-idle.ts";
 
 /** @throws OperationFailure if there is no such subscription */
 export function findSubscription(context: Context, name: string): Promise<Subscription> {
@@ -95,16 +90,10 @@ export function removeSubscription(context: ActingContext, subscription: string)
     withDatabase(context, async (pool) => {
       // The process that posts must let go of the reader before, or it would create the reader again.
       await pause(pool, subscription, { reason: "is being removed", by: context.by });
-      for (const giveUpAtMs = Date.now() + removalLimitMs; ; ) {
-        const result = await inTransaction(pool, (client) => remove(client, subscription));
-        if (result === "removed") return;
-        if (result === "unknown") throw unknownSubscription(subscription);
-        if (Date.now() > giveUpAtMs)
-          throw new OperationFailure(
-            `The process webhooks still delivers to ${subscription}, which is paused now. Look at its log, and try again.`,
-          );
-        await sleep(removalStepMs);
-      }
+      if (!(await onceIdle(pool, subscription, (client) => remove(client, subscription))))
+        throw new OperationFailure(
+          `The process webhooks still delivers to ${subscription}, which is paused now. Look at its log, and try again.`,
+        );
     }),
   );
 }

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   changeSubscription,
   inTransaction,
   pauseSubscription,
+  type Queryable,
   resumeSubscription,
   type Subscription,
   type SubscriptionSettings,
@@ -11,17 +11,14 @@ import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Pool } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
-import { requireSubscription, unknownSubscription } from "./find-subscription.ts";
+import { requireSubscription } from "./find-subscription.ts";
+import { onceIdle } from "./once-idle.ts";
 import { requireUsable } from "./require-usable.ts";
 
 /** What is undefined stays as it is. */
 export type SubscriptionChanges = {
   [Setting in keyof SubscriptionSettings]: SubscriptionSettings[Setting] | undefined;
 };
-
-/** A process that has died is active for up to 10 s more. */
-const busyLimitMs = 20_000;
-const busyStepMs = 200;
 
 /**
  * Changes a subscription, which keeps its place. A filter decides from now on: of a booking that the subscriber knows it
@@ -56,11 +53,9 @@ export async function setSubscription(
   );
 }
 
-function merge(before: Subscription, changes: SubscriptionChanges): SubscriptionSettings {
-  const { url, mode, payload, partners, changes: kinds, countries, arrivalFromDays, arrivalToDays } = before;
-  const settings = { url, mode, payload, partners, changes: kinds, countries, arrivalFromDays, arrivalToDays };
+function merge(before: SubscriptionSettings, changes: SubscriptionChanges): SubscriptionSettings {
   const given = Object.entries(changes).filter(([, value]) => value !== undefined);
-  return { ...settings, ...Object.fromEntries(given) };
+  return { ...before, ...Object.fromEntries(given) };
 }
 
 function requirePossible(
@@ -101,18 +96,10 @@ async function changeAndRemember(
 ): Promise<void> {
   // The process that posts must let go of the reader before, or what it posts by the old filter would not be remembered.
   const resumes = await pauseSubscription(pool, name, { reason: "Its filter is being changed.", by });
-  for (const giveUpAtMs = Date.now() + busyLimitMs; ; ) {
-    const result = await inTransaction(pool, (client) =>
-      changeSubscription(client, name, wanted, { remembers: true, resumes }),
-    );
-    if (result === "changed") return;
-    if (result === "unknown") throw unknownSubscription(name);
-    if (Date.now() > giveUpAtMs) {
-      if (resumes) await inTransaction(pool, (client) => resumeSubscription(client, name));
-      throw new OperationFailure(
-        `Nothing was changed: the process webhooks still delivers to ${name}. Look at its log, and try again.`,
-      );
-    }
-    await sleep(busyStepMs);
-  }
+  const change = (client: Queryable) => changeSubscription(client, name, wanted, { remembers: true, resumes });
+  if (await onceIdle(pool, name, change)) return;
+  if (resumes) await inTransaction(pool, (client) => resumeSubscription(client, name));
+  throw new OperationFailure(
+    `Nothing was changed: the process webhooks still delivers to ${name}. Look at its log, and try again.`,
+  );
 }
