@@ -46,7 +46,7 @@ test("a preview changes nothing, and says what would change", async () => {
 
 test("what is no time, no partner or no preview is refused", async () => {
   const ada = await own.desk.logIn();
-  expect((await ada.post("/restore/preview", { partner: "acme", at: "soon" })).status).toBe(400);
+  expect((await ada.post("/restore/preview", { partner: "acme", at: "soon" })).status).toBe(422);
   expect((await ada.post("/restore/preview", { partner: "acme", at: "2999-01-01" })).status).toBe(400);
   expect((await ada.post("/restore/preview", { at })).status).toBe(400);
   const unknown = textOf((await ada.submit("/restore/preview", { partner: "nobody", at })).html);
@@ -71,7 +71,7 @@ test("a restore that finds no room can be cancelled, and nothing is lost", async
   await waitFor(async () => expect(textOf((await ada.get(location ?? "")).html)).toContain("It was cancelled."));
   const { rows } = await own.query("select outcome, problem, did from operator_actions");
   expect(rows).toEqual([
-    { outcome: "failed", problem: expect.stringContaining("It was cancelled."), did: { queued: 0 } },
+    { outcome: "cancelled", problem: expect.stringContaining("It was cancelled."), did: { queued: 0 } },
   ]);
   expect(Object.values(await readNotes())).toEqual(Array(3).fill("active wrong"));
 });

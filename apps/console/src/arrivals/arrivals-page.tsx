@@ -3,79 +3,64 @@ import type { VNode } from "preact";
 import { BookingLink } from "../events/booking-link.tsx";
 import { Badge, type Tone } from "../page/badge.tsx";
 import { Filters } from "../page/filters.tsx";
-import { Layout } from "../page/layout.tsx";
+import { Layout, Notice } from "../page/layout.tsx";
 import { formatNumber } from "../page/numbers.ts";
-import { paths } from "../page/paths.ts";
+import { PartnerLink } from "../page/paths.tsx";
 import { RunbookLink } from "../page/runbook-link.tsx";
-import { Section } from "../page/section.tsx";
 import { Stats } from "../page/stats.tsx";
-import { type Column, Table } from "../page/table.tsx";
+import { type Column, TableSection } from "../page/table.tsx";
 import { Text } from "../page/text.tsx";
 import { Day, Time } from "../page/time.tsx";
-import type { View } from "../page/view.ts";
 
 export const windows = ["12h", "24h", "48h", "7d"] as const;
 export type Window = (typeof windows)[number];
 export const defaultWindow: Window = "48h";
 
 interface ArrivalsPageProps {
-  view: View;
   arrivals: Arrivals;
   within: Window;
   query: URLSearchParams;
 }
 
-export function ArrivalsPage({ view, arrivals, within, query }: ArrivalsPageProps): VNode {
-  const { guests, isCut, queueProblem } = arrivals;
-  const [unresolved, others] = [guests.filter(needsSomebody), guests.filter((guest) => !needsSomebody(guest))];
+export function ArrivalsPage({ arrivals, within, query }: ArrivalsPageProps): VNode {
+  const { guests, isCut, queueProblem, counts } = arrivals;
   return (
-    <Layout
-      view={view}
-      title="Arrivals"
-      intro={`Guests who arrive within ${within}: is the partner's last word on each applied?`}
-    >
+    <Layout title="Arrivals" intro={`Guests who arrive within ${within}: is the partner's last word on each applied?`}>
       <Filters
-        path="/arrivals"
         query={query}
         fields={[
           { name: "within", label: "Within", choices: windows, initial: defaultWindow },
           { name: "partner", label: "Partner" },
         ]}
       />
-      <ArrivalStats arrivals={arrivals} />
+      <ArrivalStats counts={counts} />
       {queueProblem !== null && (
-        <p class="notice notice-problem" role="alert">
+        <Notice tone="problem">
           The queue was not looked at: <Text value={queueProblem} limit={600} />
-        </p>
+        </Notice>
       )}
-      <Section
+      <TableSection
         title="Unresolved"
         hint="A dead letter, an event that has waited for over a minute, or a phone number or e-mail address that can't be read."
-        actions={<RunbookLink view={view} section="GuestsArriveUnresolved" />}
+        actions={<RunbookLink section="GuestsArriveUnresolved" />}
+        rows={guests.filter(({ isUnresolved }) => isUnresolved)}
+        columns={columns}
+        empty="Nothing is unresolved."
+      />
+      <TableSection
+        title="Known"
+        hint="The last word is applied, or just being applied."
+        rows={guests.filter(({ isUnresolved }) => !isUnresolved)}
+        columns={columns}
+        empty="No other guest is known to arrive."
       >
-        <Guests
-          caption="Guests with something unresolved"
-          guests={unresolved}
-          view={view}
-          empty="Nothing is unresolved."
-        />
-      </Section>
-      <Section title="Known" hint="The last word is applied, or just being applied.">
-        <Guests
-          caption="Other guests who arrive"
-          guests={others}
-          view={view}
-          empty="No other guest is known to arrive."
-        />
         {isCut && <p class="hint">There are more. Choose a shorter time, or a partner.</p>}
-      </Section>
+      </TableSection>
     </Layout>
   );
 }
 
-const needsSomebody = ({ isUnresolved }: ArrivingGuest) => isUnresolved;
-
-function ArrivalStats({ arrivals: { counts } }: Pick<ArrivalsPageProps, "arrivals">): VNode {
+function ArrivalStats({ counts }: Pick<Arrivals, "counts">): VNode {
   const { arriving, unresolved, dead, waiting, unreadable } = counts;
   const bad = (count: number) => (count > 0 ? "bad" : undefined);
   return (
@@ -91,47 +76,30 @@ function ArrivalStats({ arrivals: { counts } }: Pick<ArrivalsPageProps, "arrival
   );
 }
 
-interface GuestsProps {
-  caption: string;
-  guests: readonly ArrivingGuest[];
-  view: View;
-  empty: string;
-}
+const unknown = <span class="faint">unknown</span>;
 
-function Guests({ caption, guests, view, empty }: GuestsProps): VNode {
-  return <Table caption={caption} isCaptionHidden rows={guests} columns={columnsFor(view)} empty={empty} />;
-}
-
-function columnsFor({ now }: View): Column<ArrivingGuest>[] {
-  return [
-    { title: "Arrives", cell: (guest) => <Arrival guest={guest} now={now} /> },
-    {
-      title: "At",
-      cell: ({ destinationAirport, destinationCountry }) =>
-        destinationAirport ?? destinationCountry ?? <span class="faint">–</span>,
-    },
-    {
-      title: "Booking",
-      isName: true,
-      isWide: true,
-      cell: (guest) => (
-        <>
-          <BookingLink {...guest} />{" "}
-          <small class="line">
-            of <a href={paths.partner(guest.partner)}>{guest.partner}</a>
-          </small>
-        </>
-      ),
-    },
-    { title: "Last word", cell: ({ lastWordAt }) => <Time at={lastWordAt} now={now} none="unknown" /> },
-    { title: "State", cell: (guest) => <State guest={guest} /> },
-  ];
-}
-
-function Arrival({ guest: { arrivalAt, arrivalDay }, now }: { guest: ArrivingGuest; now: Date }): VNode {
-  if (arrivalAt !== null) return <Time at={arrivalAt} now={now} />;
-  return arrivalDay === null ? <span class="faint">unknown</span> : <Day text={arrivalDay} />;
-}
+const columns: Column<ArrivingGuest>[] = [
+  { title: "Arrives", cell: ({ arrivalAt, arrivalDay: day }) => arrivalAt ?? (day ? <Day text={day} /> : unknown) },
+  {
+    title: "At",
+    cell: ({ destinationAirport, destinationCountry }) => destinationAirport ?? destinationCountry ?? "–",
+  },
+  {
+    title: "Booking",
+    isName: true,
+    isWide: true,
+    cell: (guest) => (
+      <>
+        <BookingLink {...guest} />{" "}
+        <small class="line">
+          of <PartnerLink id={guest.partner} />
+        </small>
+      </>
+    ),
+  },
+  { title: "Last word", cell: ({ lastWordAt }) => <Time at={lastWordAt} none="unknown" /> },
+  { title: "State", cell: (guest) => <State guest={guest} /> },
+];
 
 function State({ guest }: { guest: ArrivingGuest }): VNode {
   return (

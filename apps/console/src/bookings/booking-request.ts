@@ -1,7 +1,7 @@
-import { isUuid, type PointInTime, parsePast } from "@booking-events/operations";
+import { isUuid, type PointInTime, type Proof } from "@booking-events/operations";
 import { type ReferenceKind, referenceKinds } from "@booking-events/schema";
-import type { PageRequest } from "../server/page-routes.ts";
-import { Refusal } from "../server/refusal.ts";
+import { paths } from "../page/paths.tsx";
+import { type PageRequest, toTime } from "../server/page-request.ts";
 
 /** What a page of a booking is asked for. */
 export interface BookingRequest {
@@ -15,29 +15,48 @@ export interface BookingRequest {
   isThorough: boolean;
 }
 
+/** What the page of a booking and its larger parts show. */
+export interface BookingPageProps {
+  proof: Proof;
+  request: BookingRequest;
+  isRevealed: boolean;
+}
+
 /** Of the path and the query, or of a form that repeats the query. A reference that no path can hold is in the query. */
-export function readBookingRequest({ params, query, form, view }: PageRequest): BookingRequest {
-  const given = (name: string) => (form.get(name) ?? query.get(name) ?? "").trim() || undefined;
+export function readBookingRequest({ param, query, given, eventId, view }: PageRequest): BookingRequest {
   const at = given("at");
   return {
-    partner: params["partner"] ?? "",
-    reference: params["reference"] ?? query.get("reference") ?? "",
+    partner: param("partner"),
+    reference: param("reference") || (query.get("reference") ?? ""),
     referenceKind: referenceKinds.find((kind) => kind === given("kind")),
     at,
     point: at === undefined ? undefined : readPoint(at, view.now),
-    before: readBefore(given("before")),
+    before: eventId("before"),
     isThorough: given("all") === "yes",
   };
 }
 
 function readPoint(text: string, now: Date): PointInTime {
-  if (isUuid(text)) return { eventId: text.toLowerCase() };
-  const at = parsePast(text, now);
-  if (at !== undefined) return { at };
-  throw new Refusal(400, "No such time", "Give a time such as 2026-11-20T14:00:00Z, 02:00 (in UTC) or 2h (ago).");
+  return isUuid(text) ? { eventId: text.toLowerCase() } : { at: toTime(text, now) };
 }
 
-function readBefore(text: string | undefined): string | undefined {
-  if (text === undefined || isUuid(text)) return text?.toLowerCase();
-  throw new Refusal(400, "No such page", "The page begins with an event that has no valid id. Open the booking again.");
+/**
+ * Where the booking has its page, with what the request has chosen.
+ *
+ * @param chosen parameters that differ from the request's; an empty one is left out
+ */
+export function bookingPath(
+  request: Pick<BookingRequest, "partner" | "reference" | "referenceKind"> & Partial<BookingRequest>,
+  chosen: Record<string, string> = {},
+): string {
+  const [path, given] = paths.booking(request.partner, request.reference).split("?");
+  const query = new URLSearchParams(given);
+  const wanted = { kind: request.referenceKind, ...toFields(request), ...chosen };
+  for (const [name, value] of Object.entries(wanted)) if (value) query.set(name, value);
+  return query.size === 0 ? `${path}` : `${path}?${query}`;
+}
+
+/** What a form repeats of the request, besides the booking. */
+export function toFields({ at, before, isThorough }: Partial<BookingRequest>): Record<string, string> {
+  return { ...(at && { at }), ...(before && { before }), ...(isThorough && { all: "yes" }) };
 }

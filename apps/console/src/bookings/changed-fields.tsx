@@ -1,8 +1,7 @@
-import type { StoryEvent } from "@booking-events/operations";
+import { describeCount, type StoryEvent } from "@booking-events/operations";
 import { parseJson } from "@booking-events/schema";
 import type { VNode } from "preact";
 import { Text } from "../page/text.tsx";
-import { JsonValue } from "./json-value.tsx";
 
 const maxNames = 8;
 const maxShown = 200;
@@ -28,61 +27,70 @@ export function ChangedFields({
   return (
     <details>
       <summary>Changed {names.length} fields</summary>
-      <Names names={names.slice(0, maxShown)} />
+      <Names names={names} />
     </details>
   );
 }
 
-function Names({ names }: { names: readonly string[] }): VNode {
+/** Names of fields, which the partner has chosen. */
+export function Names({ names }: { names: readonly string[] }): VNode {
   return (
     <span class="names">
-      {names.map((name) => (
+      {names.slice(0, maxShown).map((name) => (
         <code>
           <Text value={name} limit={60} />
         </code>
       ))}
+      {names.length > maxShown && <span class="faint">and {names.length - maxShown} more</span>}
     </span>
   );
 }
 
 function Values({ names, values }: { names: readonly string[]; values: string }): VNode {
-  const texts = splitValues(values);
+  const changes = parseJson(values) as Record<string, { before: unknown; after: unknown }>;
   return (
     <details open={names.length <= maxNames}>
-      <summary>Changed {names.length === 1 ? "1 field" : `${names.length} fields`}</summary>
+      <summary>Changed {describeCount(names.length, "field")}</summary>
       <dl class="values">
-        {names.slice(0, maxShown).map((name) => {
-          const { before, after } = texts.get(name) ?? { before: null, after: null };
-          return (
-            <div>
-              <dt>
-                <Text value={name} limit={60} />
-              </dt>
-              <dd>
-                {before !== null && (
-                  <del>
-                    <JsonValue text={before} />
-                  </del>
-                )}{" "}
-                {after !== null && (
-                  <ins>
-                    <JsonValue text={after} />
-                  </ins>
-                )}
-              </dd>
-            </div>
-          );
-        })}
+        {names.slice(0, maxShown).map((name) => (
+          <div>
+            <dt>
+              <Text value={name} limit={60} />
+            </dt>
+            <dd>
+              <Change {...(changes[name] ?? { before: null, after: null })} />
+            </dd>
+          </div>
+        ))}
       </dl>
     </details>
   );
 }
 
-/** @returns JSON texts, with the digits that were sent, by the fields' names */
-function splitValues(values: string): Map<string, { before: string | null; after: string | null }> {
-  const parsed = parseJson(values) as Record<string, { before: unknown; after: unknown }>;
-  const toText = (value: unknown) => (value === null ? null : JSON.stringify(value));
-  return new Map(
-    Object.entries(parsed).map(([name, { before, after }]) => [name, { before: toText(before), after: toText(after) }]),
+/** With the digits that were sent. */
+function Change({ before, after }: { before: unknown; after: unknown }): VNode {
+  return (
+    <>
+      {before !== null && (
+        <del>
+          <JsonValue text={JSON.stringify(before)} />
+        </del>
+      )}{" "}
+      {after !== null && (
+        <ins>
+          <JsonValue text={JSON.stringify(after)} />
+        </ins>
+      )}
+    </>
   );
+}
+
+/** A value of a payload: a string without its quotes, anything else as JSON, with the digits that were sent. */
+export function JsonValue({ text }: { text: string }): VNode {
+  return <Text value={text.startsWith('"') ? String(JSON.parse(text)) : text} />;
+}
+
+/** What repeats another event, has expired or has been erased takes no part in what the booking holds. */
+export function countsInFold({ applied }: StoryEvent): boolean {
+  return applied !== null && applied.duplicateOf === null && !["expired", "erased"].includes(applied.outcome);
 }

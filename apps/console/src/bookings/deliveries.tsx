@@ -1,33 +1,37 @@
-import type { BookingChange, BookingDelivery } from "@booking-events/operations";
+import type { BookingDelivery, Proof } from "@booking-events/operations";
 import type { VNode } from "preact";
-import { Badge } from "../page/badge.tsx";
-import { paths } from "../page/paths.ts";
+import { Badge, type Tone } from "../page/badge.tsx";
+import { ReaderLink } from "../page/paths.tsx";
+import { Section } from "../page/section.tsx";
 import { type Column, Empty, Table } from "../page/table.tsx";
 import { Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
-import type { View } from "../page/view.ts";
-import { describeDelivery } from "./describe-delivery.ts";
 
-interface DeliveriesProps {
-  view: View;
-  changes: readonly BookingChange[];
-  deliveries: readonly BookingDelivery[];
+export function Deliveries({ proof }: { proof: Proof }): VNode {
+  return (
+    <Section
+      title="Who has been told"
+      id="deliveries"
+      hint="The readers of the feed and the subscriptions. Dealt with: delivered, or left out by a filter."
+    >
+      <Readers {...proof} />
+    </Section>
+  );
 }
 
-export function Deliveries({ view: { now }, changes, deliveries }: DeliveriesProps): VNode {
+function Readers({ changes, deliveries }: Pick<Proof, "changes" | "deliveries">): VNode {
   const newest = changes[0];
   if (newest === undefined) return <Empty>The booking has had no change that readers are told of.</Empty>;
   const columns: Column<BookingDelivery>[] = [
     {
       title: "Reader",
       isName: true,
-      cell: ({ reader, isSubscription }) =>
-        isSubscription ? <a href={paths.subscription(reader)}>{reader}</a> : <Text value={reader} />,
+      cell: ({ reader, isSubscription }) => (isSubscription ? <ReaderLink name={reader} /> : reader),
     },
     {
       title: "State",
       cell: (delivery) => {
-        const { state, tone } = describeDelivery(delivery, newest.id);
+        const [state, tone] = describeDelivery(delivery, newest.id);
         return <Badge tone={tone}>{state}</Badge>;
       },
     },
@@ -36,7 +40,7 @@ export function Deliveries({ view: { now }, changes, deliveries }: DeliveriesPro
       isNumber: true,
       cell: ({ doneId }) => `${changes.filter(({ id }) => id <= doneId).length} of ${changes.length}`,
     },
-    { title: "What failed", cell: (delivery) => <Failure delivery={delivery} now={now} /> },
+    { title: "What failed", cell: (delivery) => <Failure delivery={delivery} /> },
   ];
   return (
     <Table
@@ -48,27 +52,23 @@ export function Deliveries({ view: { now }, changes, deliveries }: DeliveriesPro
   );
 }
 
-function Failure({ delivery, now }: { delivery: BookingDelivery; now: Date }): VNode | null {
+/** @param newest the id of the booking's newest change in the feed */
+function describeDelivery(delivery: BookingDelivery, newest: number): [state: string, tone: Tone] {
+  const { isOtherPartner, diedAt, changeId, doneId, pausedAt } = delivery;
+  if (diedAt !== null) return ["dead", "bad"];
+  if (changeId !== null) return ["failing", "warn"];
+  if (isOtherPartner) return ["not for this partner", "quiet"];
+  if (doneId >= newest) return ["dealt with", "good"];
+  return pausedAt === null ? ["waiting", "info"] : ["paused", "warn"];
+}
+
+function Failure({ delivery }: { delivery: BookingDelivery }): VNode | null {
   const { changeId, attempts, failure, lastFailedAt, retryAt } = delivery;
   if (changeId === null) return null;
   return (
     <>
-      {attempts === 1 ? "1 attempt" : `${attempts} attempts`}
-      {failure !== null && (
-        <>
-          : <Text value={failure} />
-        </>
-      )}
-      {lastFailedAt !== null && (
-        <>
-          , the last <Time at={lastFailedAt} now={now} />
-        </>
-      )}
-      {retryAt !== null && (
-        <>
-          , the next <Time at={retryAt} now={now} />
-        </>
-      )}
+      {attempts === 1 ? "1 attempt" : `${attempts} attempts`}: <Text value={failure ?? "unknown"} />, the last{" "}
+      <Time at={lastFailedAt} none="at an unknown time" />, the next <Time at={retryAt} />
     </>
   );
 }

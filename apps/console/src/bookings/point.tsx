@@ -3,19 +3,20 @@ import type { VNode } from "preact";
 import { Badge } from "../page/badge.tsx";
 import { Section } from "../page/section.tsx";
 import { type Column, Empty, Table } from "../page/table.tsx";
-import { Guest, Text } from "../page/text.tsx";
+import { Masked } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
+import { useRole } from "../page/view.ts";
 import { restorePath } from "../restore/restore-path.ts";
-import type { BookingPageProps } from "./booking-page-props.ts";
-import { bookingPath } from "./booking-path.ts";
-import { countsInFold } from "./counts-in-fold.ts";
-import { JsonValue } from "./json-value.tsx";
+import { type BookingPageProps, bookingPath, toFields } from "./booking-request.ts";
+import { countsInFold, JsonValue } from "./changed-fields.tsx";
 
 /** More fields say nothing new, and make a page of many megabytes. */
 const maxFields = 200;
 
+type PointProps = Omit<BookingPageProps, "isRevealed">;
+
 /** What the booking was at a point of its history, beside the point before and now. */
-export function PointSection({ view, proof, request }: Omit<BookingPageProps, "isRevealed">): VNode | null {
+export function PointSection({ proof, request }: PointProps): VNode | null {
   const points = proof.story.events.filter(countsInFold);
   if (proof.story.stored === null || proof.story.erased !== null) return null;
   const shown = proof.point?.eventId ?? null;
@@ -23,7 +24,7 @@ export function PointSection({ view, proof, request }: Omit<BookingPageProps, "i
     <Section title="At a point in time" id="point" hint="Move through the events in the order in which they count.">
       {points.length > 0 && <Slider points={points} shown={shown} request={request} />}
       <div id="state" aria-live="polite">
-        <State view={view} proof={proof} request={request} />
+        <State proof={proof} request={request} />
       </div>
     </Section>
   );
@@ -39,14 +40,15 @@ interface SliderProps {
 function Slider({ points, shown, request }: SliderProps): VNode {
   const found = points.findIndex(({ id }) => id === shown);
   const index = found === -1 ? points.length - 1 : found;
-  const { reference, referenceKind, before, isThorough } = request;
+  const { reference, referenceKind } = request;
   const [earlier, later] = [points[index - 1], points[index + 1]];
   return (
     <form class="slider" action={bookingPath(request).split("?")[0]} data-slider="state">
       {[".", ".."].includes(reference) && <input type="hidden" name="reference" value={reference} />}
       {referenceKind !== undefined && <input type="hidden" name="kind" value={referenceKind} />}
-      {before !== undefined && <input type="hidden" name="before" value={before} />}
-      {isThorough && <input type="hidden" name="all" value="yes" />}
+      {Object.entries(toFields({ ...request, at: undefined })).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
       <input
         type="range"
         aria-label="Point in the history"
@@ -82,8 +84,9 @@ function describePoint({ receivedAt, applied }: StoryEvent, place: number): stri
   return `${place + 1}. ${time} ${applied?.outcome ?? ""}`;
 }
 
-function State({ view, proof, request }: Omit<BookingPageProps, "isRevealed">): VNode {
+function State({ proof, request }: PointProps): VNode {
   const { point } = proof;
+  const mayRestore = useRole("operator");
   if (point === null) return <Empty>The log has nothing of the booking from until then.</Empty>;
   const { fields } = point;
   const isNow = fields.every(({ differsNow }) => !differsNow) && point.state === proof.story.booking?.state;
@@ -94,10 +97,10 @@ function State({ view, proof, request }: Omit<BookingPageProps, "isRevealed">): 
       <div class="point-head">
         <p>
           <Badge tone={point.state === "active" ? "good" : "quiet"}>{point.state}</Badge> after{" "}
-          <a href={`/events/${point.eventId}`}>the event</a> of <Time at={point.receivedAt} now={view.now} />:{" "}
+          <a href={`/events/${point.eventId}`}>the event</a> of <Time at={point.receivedAt} />:{" "}
           {describeDifference(fields, isNow)}
         </p>
-        {view.roles.includes("operator") && wanted !== undefined && (
+        {mayRestore && wanted !== undefined && (
           <a class="button" href={restorePath(request, wanted)}>
             {isNow ? "Restore to before the deletion…" : "Restore to this point…"}
           </a>
@@ -142,7 +145,7 @@ function describeDifference(fields: readonly FieldAtPoint[], isNow: boolean): st
 const same = <span class="faint">the same</span>;
 
 const columns: Column<FieldAtPoint>[] = [
-  { title: "Field", isName: true, cell: ({ name }) => <Text value={name} limit={60} /> },
+  { title: "Field", isName: true, cell: ({ name }) => name },
   { title: "Then", cell: ({ isThere, value }) => <FieldValue isThere={isThere} value={value} /> },
   {
     title: "Before it",
@@ -157,5 +160,5 @@ const columns: Column<FieldAtPoint>[] = [
 /** Unless the guest's values are revealed, only those about the trip are known. */
 function FieldValue({ isThere, value }: { isThere: boolean; value: string | null }): VNode {
   if (!isThere) return <span class="faint">none</span>;
-  return value === null ? <Guest value="" isRevealed={false} /> : <JsonValue text={value} />;
+  return value === null ? <Masked /> : <JsonValue text={value} />;
 }

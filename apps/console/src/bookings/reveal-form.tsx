@@ -1,9 +1,7 @@
 import { revealReasons } from "@booking-events/operations";
 import type { VNode } from "preact";
 import { ConfirmForm } from "../page/confirm-form.tsx";
-import type { View } from "../page/view.ts";
-import { bookingPath } from "./booking-path.ts";
-import type { BookingRequest } from "./booking-request.ts";
+import { type BookingRequest, bookingPath, toFields } from "./booking-request.ts";
 
 const names = {
   "guest-request": "The guest asks",
@@ -13,18 +11,14 @@ const names = {
   legal: "The law demands it",
 } satisfies Record<(typeof revealReasons)[number], string>;
 
-/** Only for who has the role privacy. */
-export function RevealForm({ view, request }: { view: View; request: BookingRequest }): VNode {
-  const { at, before, isThorough } = request;
-  const fields = { at, before, all: isThorough ? "yes" : undefined };
-  const given = Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined);
+export function RevealForm({ request }: { request: BookingRequest }): VNode {
+  const { partner, reference, referenceKind } = request;
   return (
     <ConfirmForm
-      view={view}
       role="privacy"
-      action={bookingPath({ ...request, at: undefined, before: undefined, isThorough: false })}
+      action={bookingPath({ partner, reference, referenceKind })}
       verb="Show guest’s values"
-      fields={Object.fromEntries(given)}
+      fields={toFields(request)}
     >
       <p>They are shown once, in the next answer. It is recorded that you have seen them, and why.</p>
       <label>

@@ -1,19 +1,17 @@
 import type { BookingChange, StoryEvent } from "@booking-events/operations";
 import type { VNode } from "preact";
 import { Badge, type Tone } from "../page/badge.tsx";
-import { paths } from "../page/paths.ts";
+import { formatNumber } from "../page/numbers.ts";
+import { paths, SecretLink } from "../page/paths.tsx";
 import { Section } from "../page/section.tsx";
 import { Empty } from "../page/table.tsx";
 import { Id, Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
-import type { View } from "../page/view.ts";
-import type { BookingPageProps } from "./booking-page-props.ts";
-import { bookingPath } from "./booking-path.ts";
-import { ChangedFields } from "./changed-fields.tsx";
-import { countsInFold } from "./counts-in-fold.ts";
+import { type BookingPageProps, bookingPath } from "./booking-request.ts";
+import { ChangedFields, countsInFold } from "./changed-fields.tsx";
 
 /** The events of a booking, the newest first: what each did, and why. */
-export function Timeline({ view, proof, request, isRevealed }: BookingPageProps): VNode {
+export function Timeline({ proof, request, isRevealed }: BookingPageProps): VNode {
   const { events, earlier } = proof.story;
   const oldest = events.find(({ status }) => status === "applied");
   const changeOf = new Map(proof.changes.map((change) => [change.eventId, change]));
@@ -30,20 +28,19 @@ export function Timeline({ view, proof, request, isRevealed }: BookingPageProps)
             event={event}
             change={changeOf.get(event.id)}
             here={bookingPath(request, { at: event.id })}
-            {...{ view, partner: proof.story.partner, isRevealed }}
+            partner={proof.story.partner}
+            isRevealed={isRevealed}
           />
         ))}
       </ol>
       {(earlier > 0 || request.before !== undefined) && (
         <nav class="pages" aria-label="Pages of events">
-          {request.before === undefined ? (
-            <span />
-          ) : (
-            <a href={`${bookingPath(request, { before: "" })}#events`}>Newest</a>
-          )}
+          <span>
+            {request.before !== undefined && <a href={`${bookingPath(request, { before: "" })}#events`}>Newest</a>}
+          </span>
           {earlier > 0 && oldest !== undefined && (
             <a rel="next" href={`${bookingPath(request, { before: oldest.id })}#events`}>
-              {earlier.toLocaleString("en")} earlier
+              {formatNumber(earlier)} earlier
             </a>
           )}
         </nav>
@@ -53,7 +50,6 @@ export function Timeline({ view, proof, request, isRevealed }: BookingPageProps)
 }
 
 interface TimelineEventProps {
-  view: View;
   event: StoryEvent;
   /** That the feed has of it. */
   change: BookingChange | undefined;
@@ -63,22 +59,15 @@ interface TimelineEventProps {
   isRevealed: boolean;
 }
 
-function TimelineEvent({ view, event, change, here, partner, isRevealed }: TimelineEventProps): VNode {
+function TimelineEvent({ event, change, here, partner, isRevealed }: TimelineEventProps): VNode {
   const { id, kind, receivedAt, applied, changed, why } = event;
   const [word, tone] = describeEvent(event);
   return (
     <li class={`event event-${tone}`}>
       <div class="event-head">
         <Badge tone={tone}>{word}</Badge>
-        <span>
-          by{" "}
-          {kind === null
-            ? "an event that can’t be read"
-            : kind === "delete"
-              ? "a delete"
-              : `${kind === "update" ? "an" : "a"} ${kind}`}
-        </span>
-        <Time at={receivedAt} now={view.now} none="at an unknown time" />
+        <span>by {kind === null ? "an event that can’t be read" : `${kind === "update" ? "an" : "a"} ${kind}`}</span>
+        <Time at={receivedAt} none="at an unknown time" />
         {applied !== null && <a href={`${here}#point`}>State here</a>}
       </div>
       <p>
@@ -86,7 +75,7 @@ function TimelineEvent({ view, event, change, here, partner, isRevealed }: Timel
       </p>
       {changed !== null && countsInFold(event) && <ChangedFields changed={changed} isRevealed={isRevealed} />}
       <p class="event-foot">
-        <a href={`/events/${encodeURIComponent(id)}`}>
+        <a href={paths.event(id)}>
           <Id value={id} />
         </a>
         {applied !== null && <Origin partner={partner} applied={applied} />}
@@ -106,7 +95,7 @@ function Origin({ partner, applied }: { partner: string; applied: NonNullable<St
   if (secretId !== null)
     return (
       <span>
-        by secret <a href={`${paths.partner(partner)}#secrets`}>{secretId}</a>
+        by secret <SecretLink partner={partner} id={secretId} />
       </span>
     );
   return <span>{idempotencyKey?.startsWith("restore-") ? "by an operator" : "imported"}</span>;

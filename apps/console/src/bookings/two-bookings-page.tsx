@@ -1,14 +1,12 @@
 import type { VNode } from "preact";
 import { Layout } from "../page/layout.tsx";
 import { Text } from "../page/text.tsx";
-import type { View } from "../page/view.ts";
-import { bookingPath } from "./booking-path.ts";
-import type { BookingRequest } from "./booking-request.ts";
+import { type BookingRequest, bookingPath } from "./booking-request.ts";
 
 /** A trip and a consumer of the partner have the same reference. */
-export function TwoBookingsPage({ view, request }: { view: View; request: BookingRequest }): VNode {
+export function TwoBookingsPage({ request }: { request: BookingRequest }): VNode {
   return (
-    <Layout view={view} title={`Two bookings of ${request.partner}`}>
+    <Layout title={`Two bookings of ${request.partner}`}>
       <p>
         <Text value={request.reference} /> is the reference of a trip, and of a consumer. Which booking do you mean?
       </p>

@@ -1,21 +1,16 @@
-import type { Proof } from "@booking-events/operations";
+import { describeCount } from "@booking-events/operations";
 import type { VNode } from "preact";
 import { Badge } from "../page/badge.tsx";
 import { Card, Section } from "../page/section.tsx";
 import { Text } from "../page/text.tsx";
-import { bookingPath } from "./booking-path.ts";
-import type { BookingRequest } from "./booking-request.ts";
+import { formatClock } from "../page/time.tsx";
+import { useView } from "../page/view.ts";
+import { type BookingPageProps, bookingPath } from "./booking-request.ts";
 
 /** What recomputing the booking from the log has come to. */
-export function VerificationCard({
-  proof: { story, verification },
-  request,
-  now,
-}: {
-  proof: Proof;
-  request: BookingRequest;
-  now: Date;
-}): VNode | null {
+export function VerificationCard({ proof, request }: Omit<BookingPageProps, "isRevealed">): VNode | null {
+  const { story, verification } = proof;
+  const { now } = useView();
   if (story.stored === null || story.erased !== null) return null;
   return (
     <Section title="Is it right?" id="proof">
@@ -27,8 +22,8 @@ export function VerificationCard({
           </p>
         ) : verification.differences.length === 0 ? (
           <p>
-            <Badge tone="good">proven</Badge> Recomputed from {describeEvents(verification.events)} at{" "}
-            {now.toISOString().slice(11, 19)}: the stored booking, its content and each outcome are the same.
+            <Badge tone="good">proven</Badge> Recomputed from {describeCount(verification.events, "event")} at{" "}
+            {formatClock(now, true)}: the stored booking, its content and each outcome are the same.
             {verification.isOlderThanLog && " Its first events have been removed, so it was compared from there."}
           </p>
         ) : (
@@ -55,8 +50,4 @@ function Differences({ differences }: { differences: string[] }): VNode {
       </ul>
     </>
   );
-}
-
-function describeEvents(count: number): string {
-  return count === 1 ? "1 event" : `${count.toLocaleString("en")} events`;
 }

@@ -1,40 +1,35 @@
 import type { LookedUpEvent } from "@booking-events/operations";
 import type { VNode } from "preact";
-import { ChangedFields } from "../bookings/changed-fields.tsx";
-import { countsInFold } from "../bookings/counts-in-fold.ts";
+import { ChangedFields, countsInFold, Names } from "../bookings/changed-fields.tsx";
 import { describeEvent } from "../bookings/timeline.tsx";
 import { Badge } from "../page/badge.tsx";
 import { ConfirmForm } from "../page/confirm-form.tsx";
 import { type Fact, Facts } from "../page/facts.tsx";
 import { Layout } from "../page/layout.tsx";
-import { paths } from "../page/paths.ts";
+import { PartnerLink, paths, SecretLink } from "../page/paths.tsx";
 import { Card, Section } from "../page/section.tsx";
 import { Id, Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
-import type { View } from "../page/view.ts";
 import { BookingLink } from "./booking-link.tsx";
 import { describeReceipt } from "./describe-receipt.ts";
 
-const maxNames = 200;
-
 /** One event: where it is, what it did and why, what its partner is told, and what can be done. */
-export function EventPage({ view, found }: { view: View; found: LookedUpEvent }): VNode {
-  const { story, deadLetter } = found;
+export function EventPage({ found }: { found: LookedUpEvent }): VNode {
+  const { story, deadLetter, sentFields } = found;
   const [word, tone] = describeEvent(story);
   const isOpen = deadLetter !== null && deadLetter.resolvedAt === null && story.status === "dead";
   return (
     <Layout
-      view={view}
       title={`Event ${story.id}`}
       intro={
         <>
           <Badge tone={tone}>{word}</Badge> <Text value={story.why} limit={600} />
         </>
       }
-      actions={isOpen ? <LetterActions view={view} eventId={story.id} /> : undefined}
+      actions={isOpen ? <LetterActions path={paths.event(story.id)} /> : undefined}
     >
       <Card>
-        <Facts facts={[...describeOrigin(found, view), ...describePlace(found, view)]} />
+        <Facts facts={[...describeOrigin(found), ...describePlace(found)]} />
       </Card>
       <Section
         title="What its partner is told"
@@ -62,13 +57,17 @@ export function EventPage({ view, found }: { view: View; found: LookedUpEvent })
         hint="Only the names of the fields. Values are shown on the booking’s page."
       >
         <Card>
-          <SentFields names={found.sentFields} />
+          {sentFields === null ? (
+            <p class="faint">It has been removed, or can’t be read.</p>
+          ) : (
+            <Names names={sentFields} />
+          )}
         </Card>
       </Section>
       {deadLetter !== null && (
         <Section title="Dead letter" id="dead-letter">
           <Card>
-            <Facts facts={describeLetter(deadLetter, view)} />
+            <Facts facts={describeLetter(deadLetter)} />
           </Card>
         </Section>
       )}
@@ -76,16 +75,16 @@ export function EventPage({ view, found }: { view: View; found: LookedUpEvent })
   );
 }
 
-function LetterActions({ view, eventId }: { view: View; eventId: string }): VNode {
+function LetterActions({ path }: { path: string }): VNode {
   return (
     <>
-      <ConfirmForm view={view} role="operator" action={`/events/${eventId}/replay`} verb="Replay">
+      <ConfirmForm action={`${path}/replay`} verb="Replay">
         <p>
           It goes back into the queue, with its id and its place in the order. Fix the cause first. To do it twice is
           safe: no event is applied twice.
         </p>
       </ConfirmForm>
-      <ConfirmForm view={view} role="operator" action={`/events/${eventId}/discard`} verb="Discard" isDangerous>
+      <ConfirmForm action={`${path}/discard`} verb="Discard" isDangerous>
         <p>It is closed, and never applied. What it sent stays until it is too old.</p>
         <label>
           Reason <small>kept with it; write nothing of the guest’s</small>
@@ -96,79 +95,51 @@ function LetterActions({ view, eventId }: { view: View; eventId: string }): VNod
   );
 }
 
-function describeOrigin({ story, partner, reference, queued }: LookedUpEvent, { now }: View): Fact[] {
-  const { applied } = story;
+function describeOrigin({ story, partner, reference, queued }: LookedUpEvent): Fact[] {
+  const { applied, referenceKind } = story;
   const secretId = applied?.secretId ?? queued?.envelope?.secretId ?? null;
-  const key = applied?.idempotencyKey ?? queued?.envelope?.idempotencyKey ?? null;
   return [
-    ["Partner", partner && <a href={paths.partner(partner)}>{partner}</a>],
+    ["Partner", partner && <PartnerLink id={partner} />],
     [
-      story.referenceKind === "consumer" ? "Consumer" : "Booking",
-      partner && reference && (
-        <BookingLink partner={partner} reference={reference} referenceKind={story.referenceKind} />
-      ),
+      referenceKind === "consumer" ? "Consumer" : "Booking",
+      reference && <BookingLink partner={partner} reference={reference} referenceKind={referenceKind} />,
     ],
     ["Kind", story.kind],
-    ["Received", <Time at={story.receivedAt} now={now} none="at an unknown time" />],
-    ["Secret", partner && secretId && <a href={`${paths.partner(partner)}#secrets`}>{secretId}</a>],
-    ["Idempotency key", key && <Text value={key} />],
+    ["Received", <Time at={story.receivedAt} none="at an unknown time" />],
+    ["Secret", partner && secretId && <SecretLink partner={partner} id={secretId} />],
+    ["Idempotency key", applied?.idempotencyKey ?? queued?.envelope?.idempotencyKey],
   ];
 }
 
-function describePlace({ story, queued }: LookedUpEvent, { now }: View): Fact[] {
-  const { applied } = story;
+function describePlace({ story: { applied, sequence }, queued }: LookedUpEvent): Fact[] {
+  const repeated = applied?.duplicateOf ?? null;
   return [
-    ["Applied", applied && <Time at={applied.processedAt} now={now} />],
-    ["Place in the order", story.sequence && String(story.sequence)],
+    ["Applied", applied?.processedAt],
+    ["Place in the order", sequence && String(sequence)],
     [
       "Repeats",
-      applied?.duplicateOf && (
-        <a href={`/events/${applied.duplicateOf}`}>
-          <Id value={applied.duplicateOf} />
+      repeated && (
+        <a href={paths.event(repeated)}>
+          <Id value={repeated} />
         </a>
       ),
     ],
-    ["Next attempt", queued?.nextAttemptAt && <Time at={queued.nextAttemptAt} now={now} />],
-    ["Failed attempts", queued && String(queued.failedAttempts)],
-    ["Warnings", applied?.warnings.length ? <Text value={applied.warnings.join(", ")} /> : null],
+    ["Next attempt", queued?.nextAttemptAt],
+    ["Failed attempts", queued?.failedAttempts],
+    ["Warnings", applied?.warnings.join(", ")],
   ];
 }
 
-function SentFields({ names }: { names: string[] | null }): VNode {
-  if (names === null) return <p class="faint">It has been removed, or can’t be read.</p>;
-  return (
-    <p class="names">
-      {names.slice(0, maxNames).map((name) => (
-        <code>
-          <Text value={name} limit={60} />
-        </code>
-      ))}
-      {names.length > maxNames && <span class="faint">and {names.length - maxNames} more</span>}
-    </p>
-  );
-}
-
-function describeLetter(letter: NonNullable<LookedUpEvent["deadLetter"]>, { now }: View): Fact[] {
+function describeLetter(letter: NonNullable<LookedUpEvent["deadLetter"]>): Fact[] {
   const { errorCode, error, attempts, failedAt, replayedAt, replayedBy, resolvedAt, resolvedBy, resolution } = letter;
   return [
     ["Error", <Text value={`${errorCode}: ${error}`} limit={400} />],
-    ["Attempts", String(attempts)],
-    ["Failed", <Time at={failedAt} now={now} />],
-    [
-      "Replayed",
-      replayedAt && (
-        <>
-          <Time at={replayedAt} now={now} /> by <Text value={replayedBy ?? "?"} />
-        </>
-      ),
-    ],
-    [
-      "Closed",
-      resolvedAt && (
-        <>
-          <Time at={resolvedAt} now={now} /> by <Text value={resolvedBy ?? "?"} />: <Text value={resolution ?? ""} />
-        </>
-      ),
-    ],
+    ["Attempts", attempts],
+    ["Failed", failedAt],
+    ["Replayed", replayedAt],
+    ["Replayed by", replayedBy],
+    ["Closed", resolvedAt],
+    ["Closed by", resolvedBy],
+    ["Closed as", resolution],
   ];
 }

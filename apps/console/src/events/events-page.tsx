@@ -1,4 +1,4 @@
-import type { EventDetails, EventSearch } from "@booking-events/operations";
+import { type EventDetails, type EventSearch, outcomes } from "@booking-events/operations";
 import { eventKinds } from "@booking-events/schema";
 import type { VNode } from "preact";
 import { describeEvent } from "../bookings/timeline.tsx";
@@ -6,13 +6,11 @@ import { Badge } from "../page/badge.tsx";
 import { type FilterField, Filters } from "../page/filters.tsx";
 import { Layout } from "../page/layout.tsx";
 import { Pagination } from "../page/pagination.tsx";
-import { paths } from "../page/paths.ts";
+import { PartnerLink } from "../page/paths.tsx";
 import { type Column, Table } from "../page/table.tsx";
 import { Text } from "../page/text.tsx";
-import { Time } from "../page/time.tsx";
-import type { View } from "../page/view.ts";
+import { useRole } from "../page/view.ts";
 import { BookingLink } from "./booking-link.tsx";
-import { outcomes } from "./event-filter.ts";
 import { EventLink } from "./event-link.tsx";
 
 const fields: FilterField[] = [
@@ -25,34 +23,28 @@ const fields: FilterField[] = [
 ];
 
 interface EventsPageProps {
-  view: View;
   query: URLSearchParams;
   search: EventSearch;
 }
 
 /** The log, the newest events first. */
-export function EventsPage({ view, query, search: { events, lookedTo } }: EventsPageProps): VNode {
+export function EventsPage({ query, search: { events, lookedTo } }: EventsPageProps): VNode {
   return (
     <Layout
-      view={view}
       title="Events"
       intro="What was received and applied, the newest first. What waits or has failed is under Stuck. Times are in UTC."
-      actions={view.roles.includes("operator") ? <RestoreLink query={query} /> : undefined}
+      actions={<RestoreLink query={query} />}
     >
-      <Filters path={view.path} query={query} fields={fields} />
-      <Table caption="Events in the log" columns={columns(view)} rows={events} empty={explainNone(lookedTo)} />
-      <Pagination
-        path={view.path}
-        query={query}
-        next={lookedTo === null ? null : { before: lookedTo }}
-        parameters={["before"]}
-      />
+      <Filters query={query} fields={fields} />
+      <Table caption="Events in the log" columns={columns} rows={events} empty={explainNone(lookedTo)} />
+      <Pagination query={query} parameter="before" next={lookedTo} />
     </Layout>
   );
 }
 
 /** To the form that puts back what the events of this partner, by this secret, have done. */
-function RestoreLink({ query }: { query: URLSearchParams }): VNode {
+function RestoreLink({ query }: { query: URLSearchParams }): VNode | null {
+  if (!useRole("operator")) return null;
   const wanted = ["partner", "secret"].map((name) => [name, query.get(name) ?? ""]).filter(([, value]) => value !== "");
   return (
     <a class="button" href={`/restore?${new URLSearchParams(wanted)}`}>
@@ -68,25 +60,14 @@ function explainNone(lookedTo: string | null): string {
     : "None of the last 20,000 events is such a one. The next page looks at earlier ones.";
 }
 
-function columns({ now }: View): Column<EventDetails>[] {
-  return [
-    {
-      title: "Event",
-      isName: true,
-      cell: ({ id }) => <EventLink id={id} />,
-    },
-    { title: "Received", cell: ({ receivedAt }) => <Time at={receivedAt} now={now} /> },
-    { title: "Outcome", cell: (applied) => <Outcome applied={applied} /> },
-    { title: "Partner", cell: ({ partner }) => <a href={paths.partner(partner)}>{partner}</a> },
-    {
-      title: "Booking",
-      cell: ({ partner, reference, referenceKind }) => (
-        <BookingLink partner={partner} reference={reference} referenceKind={referenceKind} />
-      ),
-    },
-    { title: "Secret", cell: ({ secretId }) => secretId ?? <span class="faint">none</span> },
-  ];
-}
+const columns: Column<EventDetails>[] = [
+  { title: "Event", isName: true, cell: ({ id }) => <EventLink id={id} /> },
+  { title: "Received", cell: ({ receivedAt }) => receivedAt },
+  { title: "Outcome", cell: (applied) => <Outcome applied={applied} /> },
+  { title: "Partner", cell: ({ partner }) => <PartnerLink id={partner} /> },
+  { title: "Booking", cell: (event) => <BookingLink {...event} /> },
+  { title: "Secret", cell: ({ secretId }) => secretId ?? <span class="faint">none</span> },
+];
 
 function Outcome({ applied }: { applied: EventDetails }): VNode {
   const [word, tone] = describeEvent({ status: "applied", applied });

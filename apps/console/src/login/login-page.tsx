@@ -1,5 +1,5 @@
 import type { VNode } from "preact";
-import { Blank } from "../page/layout.tsx";
+import { Blank, Notice } from "../page/layout.tsx";
 
 /** The page for whoever has not logged in. */
 interface LoginPageProps {
@@ -31,11 +31,7 @@ function PasswordForm({ next, problem }: Omit<LoginPageProps, "ways">): VNode {
   return (
     <form method="post" action="/login" class="login">
       <input type="hidden" name="next" value={next} />
-      {problem !== undefined && (
-        <p class="notice notice-problem" role="alert">
-          {problem}
-        </p>
-      )}
+      {problem !== undefined && <Notice tone="problem">{problem}</Notice>}
       <label>
         Your name
         <input name="name" autocomplete="username" required maxLength={200} />

@@ -1,6 +1,7 @@
 import type { Concern } from "@booking-events/operations";
 import type { VNode } from "preact";
-import { paths } from "../page/paths.ts";
+import { Notice } from "../page/layout.tsx";
+import { PartnerLink, ReaderLink } from "../page/paths.tsx";
 import { RunbookLink } from "../page/runbook-link.tsx";
 import { Text } from "../page/text.tsx";
 
@@ -8,24 +9,17 @@ import { Text } from "../page/text.tsx";
 export function Concerns({
   concerns,
   unresolvedGuests,
-  runbookUrl,
 }: {
   concerns: readonly Concern[];
   unresolvedGuests: number;
-  runbookUrl: string | undefined;
 }): VNode {
   if (concerns.length === 0 && unresolvedGuests > 0)
     return (
-      <p class="notice notice-remark" role="status">
+      <Notice tone="remark">
         Everything runs. Look at <a href="/arrivals">the guests who arrive soon</a>: something is unresolved.
-      </p>
+      </Notice>
     );
-  if (concerns.length === 0)
-    return (
-      <p class="notice notice-done" role="status">
-        Nothing needs attention.
-      </p>
-    );
+  if (concerns.length === 0) return <Notice tone="done">Nothing needs attention.</Notice>;
   return (
     <section aria-labelledby="attention">
       <h2 id="attention" class="attention">
@@ -37,7 +31,7 @@ export function Concerns({
             <Text value={withoutReference(concern.text)} limit={600} />
             <span class="links">
               <AboutLink concern={concern} />
-              {concern.runbook !== null && <RunbookLink view={{ runbookUrl }} section={concern.runbook} />}
+              {concern.runbook !== null && <RunbookLink section={concern.runbook} />}
             </span>
           </li>
         ))}
@@ -47,8 +41,8 @@ export function Concerns({
 }
 
 function AboutLink({ concern: { about, runbook } }: { concern: Concern }): VNode | null {
-  if (about !== undefined && "partner" in about) return <a href={paths.partner(about.partner)}>{about.partner}</a>;
-  if (about !== undefined) return <a href={paths.subscription(about.reader)}>{about.reader}</a>;
+  if (about !== undefined && "partner" in about) return <PartnerLink id={about.partner} />;
+  if (about !== undefined) return <ReaderLink name={about.reader} />;
   const isOfEvents = ["DeadLettersOpen", "OldestEventWaits", "AttemptsFail"].includes(runbook ?? "");
   return isOfEvents ? <a href="/stuck">Stuck events</a> : null;
 }

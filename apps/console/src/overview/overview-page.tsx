@@ -11,75 +11,66 @@ import { Badge } from "../page/badge.tsx";
 import { BarChart } from "../page/chart.tsx";
 import { Layout } from "../page/layout.tsx";
 import { formatNumber, formatRate, formatShare } from "../page/numbers.ts";
-import { paths } from "../page/paths.ts";
+import { PartnerLink, ReaderLink } from "../page/paths.tsx";
 import { Section } from "../page/section.tsx";
 import { type Stat, Stats } from "../page/stats.tsx";
-import { type Column, Table } from "../page/table.tsx";
-import { Text } from "../page/text.tsx";
-import { describeDistance, formatClock } from "../page/time.tsx";
-import type { View } from "../page/view.ts";
+import { type Column, TableSection } from "../page/table.tsx";
+import { formatClock, Time } from "../page/time.tsx";
 import { Concerns } from "./concerns.tsx";
 import { maxPartners, type Overview } from "./read-overview.ts";
 
-export function OverviewPage({ view, overview }: { view: View; overview: Overview }): VNode {
+export function OverviewPage({ overview }: { overview: Overview }): VNode {
   return (
-    <Layout view={view} title="Overview" intro="Does it get through?">
+    <Layout title="Overview" intro="Does it get through?">
       <div data-live="/live/overview">
-        <OverviewPart overview={overview} runbookUrl={view.runbookUrl} />
+        <OverviewPart overview={overview} />
       </div>
     </Layout>
   );
 }
 
-/** What is read again and again. It is the same for all who look. */
-export function OverviewPart({ overview, runbookUrl }: { overview: Overview; runbookUrl: string | undefined }): VNode {
+/** What is read again and again. */
+export function OverviewPart({ overview }: { overview: Overview }): VNode {
   const { at, status, concerns, traffic, day, arrivals } = overview;
   const readers = "value" in status.database ? (status.database.value.data?.feedReaders ?? []) : [];
   return (
     <>
-      <Concerns concerns={concerns} unresolvedGuests={arrivals?.unresolved ?? 0} runbookUrl={runbookUrl} />
+      <Concerns concerns={concerns} unresolvedGuests={arrivals?.unresolved ?? 0} />
       <Stats stats={toStats(overview)} />
       {day !== null && (
         <Section title="Events a minute" hint="Of the last 24 hours, by half an hour, as a sample of the log shows.">
           <BarChart
             title="Events a minute"
-            comparedWith="a week before"
             bars={day.map((beat) => ({
               label: formatClock(beat.at),
               value: beat.perMinute,
-              compared: beat.perMinuteLastWeek,
+              weekBefore: beat.perMinuteLastWeek,
             }))}
           />
         </Section>
       )}
       {traffic !== null && (
-        <Section
+        <TableSection
           title="Partners"
           hint="The last quarter of an hour, and the same one a week before, estimated by the first 100 events of each."
+          rows={traffic}
+          columns={partnerColumns(overview)}
+          empty="No partner has sent anything within a week."
         >
-          <Table
-            caption="What partners send"
-            isCaptionHidden
-            rows={traffic}
-            columns={partnerColumns(overview)}
-            empty="No partner has sent anything within a week."
-          />
           {traffic.length === maxPartners && (
             <p class="hint">
               These are the first {maxPartners}. <a href="/partners">All partners</a>
             </p>
           )}
-        </Section>
+        </TableSection>
       )}
-      <Section title="Readers" hint="Programs that follow the changes of bookings, and subscriptions.">
-        <Table
-          caption="Readers of the feed"
-          isCaptionHidden
-          rows={readers.slice(0, maxReaders)}
-          columns={readerColumns}
-          empty="Nothing reads the feed."
-        />
-      </Section>
+      <TableSection
+        title="Readers"
+        hint="Programs that follow the changes of bookings, and subscriptions."
+        rows={readers.slice(0, maxReaders)}
+        columns={readerColumns}
+        empty="Nothing reads the feed."
+      />
       <p class="as-of">
         As of <time dateTime={at.toISOString()}>{formatClock(at, true)} UTC</time>
       </p>
@@ -150,24 +141,16 @@ function describeCounts(counts: { waiting: number; held: number; delayed: number
     .join(", ");
 }
 
-function partnerColumns({ at, status }: Overview): Column<PartnerTraffic>[] {
+function partnerColumns({ status }: Overview): Column<PartnerTraffic>[] {
   return [
-    {
-      title: "Partner",
-      isName: true,
-      isWide: true,
-      cell: ({ partner }) => <a href={paths.partner(partner)}>{partner}</a>,
-    },
+    { title: "Partner", isName: true, isWide: true, cell: ({ partner }) => <PartnerLink id={partner} /> },
     { title: "A minute", isNumber: true, cell: ({ perMinute }) => formatRate(perMinute) },
     { title: "A week before", isNumber: true, cell: ({ perMinuteLastWeek }) => formatRate(perMinuteLastWeek) },
     { title: "Warned", isNumber: true, cell: ({ warnedShare }) => <Share share={warnedShare} /> },
     { title: "Refused", isNumber: true, cell: (traffic) => <Share share={refusedShareOf(traffic)} /> },
     {
       title: "Last heard of",
-      cell: ({ partner }) => {
-        const heardAt = status.lastHeardOf.get(partner);
-        return heardAt ? describeDistance(heardAt, at) : <span class="faint">not within a week</span>;
-      },
+      cell: ({ partner }) => <Time at={status.lastHeardOf.get(partner) ?? null} none="not within a week" />,
     },
   ];
 }
@@ -185,20 +168,11 @@ function Share({ share }: { share: number | null }): VNode {
 }
 
 const readerColumns: Column<FeedReader>[] = [
-  {
-    title: "Reader",
-    isName: true,
-    isWide: true,
-    cell: ({ name }) => (
-      <a href={paths.subscription(name)}>
-        <Text value={name} />
-      </a>
-    ),
-  },
+  { title: "Reader", isName: true, isWide: true, cell: ({ name }) => <ReaderLink name={name} /> },
   { title: "State", cell: (reader) => <ReaderState reader={reader} /> },
   { title: "Behind", cell: (reader) => <span class="nowrap">{describeBehind(reader) || "–"}</span> },
-  { title: "Parked", isNumber: true, cell: ({ parked }) => formatNumber(parked) },
-  { title: "Dead", isNumber: true, cell: ({ dead }) => formatNumber(dead) },
+  { title: "Parked", isNumber: true, cell: ({ parked }) => parked },
+  { title: "Dead", isNumber: true, cell: ({ dead }) => dead },
 ];
 
 export function ReaderState({ reader }: { reader: FeedReader }): VNode {

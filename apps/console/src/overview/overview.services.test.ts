@@ -42,7 +42,7 @@ test("it compares each partner with a week before, and says what needs attention
   const { status, html } = await (await desk.logIn()).get("/");
   expect(status).toBe(200);
   const row = /<a href="\/partners\/acme">acme<\/a><\/th>(.*?)<\/tr>/.exec(html)?.[1]?.replaceAll(/<[^>]+>/g, "|");
-  expect(row?.split(/\|+/).filter(Boolean)).toEqual(["2", "1", "50 %", "0 %", expect.stringMatching(/ ago$/)]);
+  expect(row?.split(/\|+/).filter(Boolean).slice(0, 5)).toEqual(["2", "1", "50 %", "0 %", "1 min. ago"]);
   expect(html).toContain("No worker takes events. Start one, or look at its log.");
   expect(html).toContain('<a href="https://runbook.example/runbook.html#allworkersgone">Runbook: AllWorkersGone</a>');
 });

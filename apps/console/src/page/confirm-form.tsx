@@ -1,13 +1,13 @@
-// <ConfirmForm view={view} role="operator" action="/partners/acme/hold" verb="Hold" fields={{ eventId }} isDangerous> What it does, and how to undo it. </ConfirmForm>
+// <ConfirmForm action="/partners/acme/hold" verb="Hold" fields={{ eventId }} isDangerous> What it does, and how to undo it. </ConfirmForm>
 // A button that opens what it would do, and the button that does it. Whoever lacks the role sees nothing.
 // Further inputs stand among the children: <label>Reason <input name="reason" required /></label>
 import type { ComponentChildren, VNode } from "preact";
 import type { Role } from "../login/roles.ts";
-import type { View } from "./view.ts";
+import { useRole } from "./view.ts";
 
 interface ConfirmFormProps {
-  view: View;
-  role: Role;
+  /** Default: operator. */
+  role?: Role;
   /** The path that it posts to. */
   action: string;
   /** On the buttons. */
@@ -20,15 +20,14 @@ interface ConfirmFormProps {
 }
 
 export function ConfirmForm({
-  view,
-  role,
+  role = "operator",
   action,
   verb,
   fields = {},
   isDangerous = false,
   children,
 }: ConfirmFormProps): VNode | null {
-  if (!view.roles.includes(role)) return null;
+  if (!useRole(role)) return null;
   return (
     <details class="confirm">
       <summary class={isDangerous ? "button button-danger" : "button"}>{verb}…</summary>

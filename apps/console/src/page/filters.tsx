@@ -1,13 +1,14 @@
-// <Filters path="/events" query={query} fields={[{ name: "partner", label: "Partner" }, { name: "outcome", label: "Outcome", choices: ["created", …] }]} />
-// A form whose fields stand in the URL. `query` is the request's: the fields show what it says.
+// <Filters query={query} fields={[{ name: "partner", label: "Partner" }, { name: "outcome", label: "Outcome", choices: ["created", …] }]} />
+// A form whose fields stand in the URL of the page. `query` is the request's: the fields show what it says.
 import type { VNode } from "preact";
+import { useView } from "./view.ts";
 
 export interface FilterField {
   /** Of the parameter in the URL. */
   name: string;
   label: string;
   /** Without them, it is a text. */
-  choices?: readonly (string | { value: string; label: string })[];
+  choices?: readonly string[];
   /** The choice that counts if the URL has none. Without it, that is any. */
   initial?: string;
   /** What a text looks like, such as "1h or 02:00". */
@@ -15,12 +16,12 @@ export interface FilterField {
 }
 
 interface FiltersProps {
-  path: string;
   query: URLSearchParams;
   fields: readonly FilterField[];
 }
 
-export function Filters({ path, query, fields }: FiltersProps): VNode {
+export function Filters({ query, fields }: FiltersProps): VNode {
+  const { path } = useView();
   const chosenOf = ({ name, initial = "" }: FilterField) => query.get(name) || initial;
   const isFiltered = fields.some((field) => chosenOf(field) !== (field.initial ?? ""));
   return (
@@ -47,13 +48,12 @@ function Field({ field, value }: { field: FilterField; value: string }): VNode {
   const { name, choices, initial, example } = field;
   const id = `filter-${name}`;
   if (choices === undefined) return <input id={id} name={name} value={value} placeholder={example} maxLength={1_000} />;
-  const options = choices.map((choice) => (typeof choice === "string" ? { value: choice, label: choice } : choice));
   return (
     <select id={id} name={name}>
       {initial === undefined && <option value="">any</option>}
-      {options.map((option) => (
-        <option value={option.value} selected={option.value === value}>
-          {option.label}
+      {choices.map((choice) => (
+        <option value={choice} selected={choice === value}>
+          {choice}
         </option>
       ))}
     </select>

@@ -1,8 +1,8 @@
-// <Layout view={view} title="Partners" intro="One sentence." actions={…}> … </Layout>: a page with the navigation. The title is its only h1.
+// <Layout title="Partners" intro="One sentence." actions={…}> … </Layout>: a page with the navigation. The title is its only h1.
 // <Blank title="Log in"> … </Blank>: one without, for whoever has not logged in, and for errors.
 import type { ComponentChildren, VNode } from "preact";
 import { assetPath } from "../server/serve-assets.ts";
-import type { Notice, View } from "./view.ts";
+import { type NoticeTone, useView } from "./view.ts";
 
 const sections = [
   ["/", "Overview"],
@@ -15,7 +15,6 @@ const sections = [
 ] as const;
 
 interface LayoutProps {
-  view: View;
   /** Of the page. A guest's value must not stand in it: browsers remember titles. */
   title: string;
   /** What the page is for, in a sentence. */
@@ -27,7 +26,7 @@ interface LayoutProps {
   children: ComponentChildren;
 }
 
-export function Layout({ view, title, intro, actions, searched = "", children }: LayoutProps): VNode {
+export function Layout({ title, intro, actions, searched = "", children }: LayoutProps): VNode {
   return (
     <Document title={title}>
       <a class="skip" href="#main">
@@ -52,8 +51,8 @@ export function Layout({ view, title, intro, actions, searched = "", children }:
               />
             </form>
           </search>
-          <Navigation path={view.path} />
-          <Who view={view} />
+          <Navigation />
+          <Who />
         </header>
         <main id="main" tabIndex={-1}>
           <div class="head">
@@ -63,7 +62,7 @@ export function Layout({ view, title, intro, actions, searched = "", children }:
             </div>
             {actions !== undefined && <div class="actions">{actions}</div>}
           </div>
-          <Notices notices={view.notices} />
+          <Notices />
           {children}
         </main>
       </div>
@@ -103,7 +102,8 @@ function Document({ title, children }: { title: string; children: ComponentChild
   );
 }
 
-function Navigation({ path }: { path: string }): VNode {
+function Navigation(): VNode {
+  const { path } = useView();
   return (
     <nav aria-label="Pages">
       <ul>
@@ -121,12 +121,13 @@ function Navigation({ path }: { path: string }): VNode {
 
 const isIn = (path: string, section: string) => path === section || (section !== "/" && path.startsWith(`${section}/`));
 
-function Who({ view }: { view: View }): VNode {
+function Who(): VNode {
+  const { name, roles } = useView();
   return (
     <form class="who" method="post" action="/logout">
       <span>
-        <bdi>{view.name}</bdi>
-        <small>{view.roles.join(", ") || "no role"}</small>
+        <bdi>{name}</bdi>
+        <small>{roles.join(", ")}</small>
       </span>
       <button type="submit" class="button button-quiet">
         Log out
@@ -135,14 +136,23 @@ function Who({ view }: { view: View }): VNode {
   );
 }
 
-function Notices({ notices }: { notices: readonly Notice[] }): VNode {
+function Notices(): VNode {
   return (
     <>
-      {notices.map(({ tone, text }) => (
-        <p class={`notice notice-${tone}`} role={tone === "problem" ? "alert" : "status"}>
+      {useView().notices.map(({ tone, text }) => (
+        <Notice tone={tone}>
           <bdi>{text}</bdi>
-        </p>
+        </Notice>
       ))}
     </>
+  );
+}
+
+/** A sentence that must not be overlooked. Screen readers say it at once if it is a problem. */
+export function Notice({ tone, children }: { tone: NoticeTone; children: ComponentChildren }): VNode {
+  return (
+    <p class={`notice notice-${tone}`} role={tone === "problem" ? "alert" : "status"}>
+      {children}
+    </p>
   );
 }

@@ -1,39 +1,31 @@
-// <Pagination path="/events" query={query} next={{ before: "123" }} />: "Newest" and "Older" links that keep the filters.
-// `next` sets the parameters that lead to the following page. Null: this is the last one.
+// <Pagination query={query} parameter="before" next="123" />: links to the first and the following page, which keep the filters.
 import type { VNode } from "preact";
+import { useView } from "./view.ts";
 
 interface PaginationProps {
-  path: string;
   query: URLSearchParams;
-  next: Record<string, string> | null;
-  /** The parameters that `next` sets: the first page has none of them. */
-  parameters: readonly string[];
+  /** Says where a page begins. The first page has none. */
+  parameter: string;
+  /** Of the following page. Null: this is the last one. */
+  next: string | null;
 }
 
-export function Pagination({ path, query, next, parameters }: PaginationProps): VNode | null {
-  const isFirst = parameters.every((name) => !query.has(name));
+export function Pagination({ query, parameter, next }: PaginationProps): VNode | null {
+  const { path } = useView();
+  const isFirst = !query.has(parameter);
+  const kept = [...query].filter(([name, value]) => name !== parameter && value !== "");
+  const pathOf = (...begin: [string, string][]) => `${path}?${new URLSearchParams([...kept, ...begin])}`;
   if (isFirst && next === null) return null;
   return (
     <nav class="pages" aria-label="Pages of the list">
-      {isFirst ? <span /> : <a href={withParameters(path, query, {}, parameters)}>First page</a>}
+      {isFirst ? <span /> : <a href={pathOf()}>First page</a>}
       {next === null ? (
         <span class="faint">That is all.</span>
       ) : (
-        <a rel="next" href={withParameters(path, query, next, parameters)}>
+        <a rel="next" href={pathOf([parameter, next])}>
           Next page
         </a>
       )}
     </nav>
   );
-}
-
-function withParameters(
-  path: string,
-  query: URLSearchParams,
-  set: Record<string, string>,
-  drop: readonly string[],
-): string {
-  const kept = new URLSearchParams([...query].filter(([name, value]) => !drop.includes(name) && value !== ""));
-  for (const [name, value] of Object.entries(set)) kept.set(name, value);
-  return kept.size === 0 ? path : `${path}?${kept}`;
 }

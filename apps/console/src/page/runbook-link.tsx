@@ -1,9 +1,10 @@
-// <RunbookLink view={view} section="RedisMemoryHigh" />: to a section of docs/runbook.md.
+// <RunbookLink section="RedisMemoryHigh" />: to a section of docs/runbook.md.
 import type { VNode } from "preact";
-import type { View } from "./view.ts";
+import { useView } from "./view.ts";
 
-export function RunbookLink({ view, section }: { view: Pick<View, "runbookUrl">; section: string }): VNode {
+export function RunbookLink({ section }: { section: string }): VNode {
+  const { runbookUrl } = useView();
   const anchor = section.toLowerCase().replaceAll(" ", "-");
-  if (view.runbookUrl === undefined) return <span class="faint">See {section} in docs/runbook.md</span>;
-  return <a href={`${view.runbookUrl}#${anchor}`}>Runbook: {section}</a>;
+  if (runbookUrl === undefined) return <span class="faint">See {section} in docs/runbook.md</span>;
+  return <a href={`${runbookUrl}#${anchor}`}>Runbook: {section}</a>;
 }

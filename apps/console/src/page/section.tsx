@@ -2,7 +2,7 @@
 // <Card> … </Card>: the frame around what belongs together.
 import type { ComponentChildren, VNode } from "preact";
 
-interface SectionProps {
+export interface SectionProps {
   title: string;
   id?: string;
   hint?: ComponentChildren;

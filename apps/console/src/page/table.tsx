@@ -1,9 +1,13 @@
 // <Table caption="Partners" rows={partners} columns={[{ title: "Partner", cell: (p) => p.id, isName: true }, { title: "Events", cell: …, isNumber: true }]} empty="There is no partner." />
+// <TableSection title="Secrets" … />: the same as a part of a page, with a heading.
 // On a phone, each row becomes a record whose cells are labelled with their columns' titles.
 import type { ComponentChildren, VNode } from "preact";
+import { Section, type SectionProps } from "./section.tsx";
+import { Shown } from "./shown.tsx";
 
 export interface Column<Row> {
   title: string;
+  /** What is shown of it: see {@link Shown}. */
   cell: (row: Row) => ComponentChildren;
   /** What the row is about: its header. One column of a table. */
   isName?: boolean;
@@ -53,6 +57,20 @@ export function Table<Row>({ caption, columns, rows, empty, isCaptionHidden = fa
   );
 }
 
+interface TableSectionProps<Row> extends Omit<SectionProps, "children">, Omit<TableProps<Row>, "caption"> {
+  /** Below the table. */
+  children?: ComponentChildren;
+}
+
+export function TableSection<Row>({ columns, rows, empty, children, ...section }: TableSectionProps<Row>): VNode {
+  return (
+    <Section {...section}>
+      <Table caption={section.title} isCaptionHidden columns={columns} rows={rows} empty={empty} />
+      {children}
+    </Section>
+  );
+}
+
 /** Tables that need so much room become records where others still fit. */
 function isBroad(columns: readonly { isNumber?: boolean }[]): boolean {
   return columns.reduce((room, { isNumber }) => room + (isNumber ? 1 : 2), 0) >= 10;
@@ -69,7 +87,7 @@ const as = {
 } as const;
 
 function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }): VNode {
-  const content = column.cell(row);
+  const content = <Shown value={column.cell(row)} />;
   if (column.isName === true)
     return (
       <th scope="row" {...as.rowheader} class={classOf(column)}>

@@ -1,5 +1,5 @@
 // <Text value={hostile} />: a text that somebody else has written: isolated, with invisible characters made visible, and clipped (all of it behind "all").
-// <Guest value={value} isRevealed={…} />: a guest's value, masked unless it is revealed. The mask does not tell its length.
+// <Masked />: in the place of a guest's value. It does not tell its length.
 // <Id value={eventId} />: an identifier, set in a monospaced font.
 import type { VNode } from "preact";
 
@@ -19,8 +19,8 @@ export function Text({ value, limit = maxLength }: { value: string; limit?: numb
   );
 }
 
-export function Guest({ value, isRevealed }: { value: string; isRevealed: boolean }): VNode {
-  return isRevealed ? <Text value={value} /> : <span class="masked" role="img" aria-label="masked" />;
+export function Masked(): VNode {
+  return <span class="masked" role="img" aria-label="masked" />;
 }
 
 export function Id({ value }: { value: string }): VNode {
@@ -36,7 +36,7 @@ function clip(text: string, limit: number): string {
 }
 
 /** Characters that show nothing, and those that turn the direction of what follows, become visible: ␀, ⟨U+202E⟩. */
-function showInvisible(text: string): string {
+export function showInvisible(text: string): string {
   return text.toWellFormed().replace(/[\p{Cf}\p{Cc}\p{Zl}\p{Zp}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
     // Unicode has pictures of the first control characters.

@@ -1,6 +1,7 @@
-// <Time at={date} now={view.now} />: "5 minutes ago" with the exact time, in UTC, beside it. Null is shown as "never" or what `none` says.
+// <Time at={date} />: "5 minutes ago" with the exact time, in UTC, beside it. Null is shown as "never" or what `none` says.
 // <Day text="2026-11-26" />: a calendar day.
 import type { VNode } from "preact";
+import { useView } from "./view.ts";
 
 const steps = [
   ["day", 86_400_000],
@@ -11,7 +12,8 @@ const steps = [
 
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "short" });
 
-export function Time({ at, now, none = "never" }: { at: Date | null; now: Date; none?: string }): VNode {
+export function Time({ at, none = "never" }: { at: Date | null; none?: string }): VNode {
+  const { now } = useView();
   if (at === null) return <span class="faint">{none}</span>;
   // The partners file has such times if somebody has edited it.
   if (Number.isNaN(at.getTime())) return <span class="faint">not a time</span>;
@@ -23,7 +25,7 @@ export function Time({ at, now, none = "never" }: { at: Date | null; now: Date; 
 }
 
 /** "2 hr. ago", "in 5 min." */
-export function describeDistance(at: Date, now: Date): string {
+function describeDistance(at: Date, now: Date): string {
   const ms = at.getTime() - now.getTime();
   const [unit, unitMs] = steps.find(([, stepMs]) => Math.abs(ms) >= stepMs) ?? steps[3];
   return Math.abs(ms) < 1_000 ? "now" : relative.format(Math.trunc(ms / unitMs), unit);

@@ -1,4 +1,6 @@
-import type { Visitor } from "../login/roles.ts";
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { Role, Visitor } from "../login/roles.ts";
 
 /** What every page is given besides its data. */
 export interface View extends Visitor {
@@ -12,8 +14,23 @@ export interface View extends Visitor {
   runbookUrl: string | undefined;
 }
 
+export type NoticeTone = "done" | "problem" | "remark";
+
 export interface Notice {
-  tone: "done" | "problem" | "remark";
+  tone: NoticeTone;
   /** Without a guest's value: it stands in a cookie on its way to the next page. */
   text: string;
+}
+
+/** Holds the view for all parts of a page, so that none has to hand it on. */
+export const ViewContext = createContext<View | null>(null);
+
+export function useView(): View {
+  const view = useContext(ViewContext);
+  if (view === null) throw new Error("A page is rendered within its view.");
+  return view;
+}
+
+export function useRole(role: Role): boolean {
+  return useView().roles.includes(role);
 }

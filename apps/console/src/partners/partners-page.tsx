@@ -3,33 +3,31 @@ import type { VNode } from "preact";
 import { Badge } from "../page/badge.tsx";
 import { Layout } from "../page/layout.tsx";
 import { formatRate, formatShare } from "../page/numbers.ts";
-import { paths } from "../page/paths.ts";
+import { PartnerLink } from "../page/paths.tsx";
 import { type Column, Table } from "../page/table.tsx";
 import { Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
-import type { View } from "../page/view.ts";
 
 interface PartnersPageProps {
-  view: View;
   partners: readonly ListedPartner[];
   /** Null: PostgreSQL does not tell. */
   traffic: readonly PartnerTraffic[] | null;
 }
 
-export function PartnersPage({ view, partners, traffic }: PartnersPageProps): VNode {
+export function PartnersPage({ partners, traffic }: PartnersPageProps): VNode {
   return (
-    <Layout view={view} title="Partners" intro="Who sends events, how much, and by which secrets.">
+    <Layout title="Partners" intro="Who sends events, how much, and by which secrets.">
       <Table
         caption={`${partners.length} in the partners file`}
         rows={partners}
-        columns={createColumns(view, traffic)}
+        columns={createColumns(traffic)}
         empty="There are no partners yet. Add one with: ops partners add"
       />
     </Layout>
   );
 }
 
-function createColumns(view: View, traffic: PartnersPageProps["traffic"]): Column<ListedPartner>[] {
+function createColumns(traffic: PartnersPageProps["traffic"]): Column<ListedPartner>[] {
   const of = new Map(traffic?.map((one) => [one.partner, one]));
   const rate = (partner: ListedPartner, which: "perMinute" | "perMinuteLastWeek") => {
     const found = of.get(partner.id);
@@ -42,7 +40,7 @@ function createColumns(view: View, traffic: PartnersPageProps["traffic"]): Colum
       isWide: true,
       cell: ({ id, name }) => (
         <>
-          <a href={paths.partner(id)}>{id}</a> <small>{name !== id && <Text value={name} />}</small>
+          <PartnerLink id={id} /> <small>{name !== id && <Text value={name} />}</small>
         </>
       ),
     },
@@ -51,7 +49,7 @@ function createColumns(view: View, traffic: PartnersPageProps["traffic"]): Colum
     { title: "A week before", isNumber: true, cell: (partner) => rate(partner, "perMinuteLastWeek") },
     { title: "Quota used", isNumber: true, cell: (partner) => <Quota partner={partner} /> },
     { title: "Valid secrets", isNumber: true, cell: ({ secrets }) => secrets.filter(({ valid }) => valid).length },
-    { title: "Last used", cell: (partner) => <Time at={lastUseOf(partner)} now={view.now} /> },
+    { title: "Last used", cell: (partner) => <Time at={lastUseOf(partner)} /> },
   ];
 }
 

@@ -2,25 +2,21 @@ import type { VNode } from "preact";
 import { Layout } from "../page/layout.tsx";
 import { Card } from "../page/section.tsx";
 import { Text } from "../page/text.tsx";
-import type { View } from "../page/view.ts";
+import { useRole } from "../page/view.ts";
+import { TasksLink } from "../tasks/tasks-link.tsx";
 
 /** The form of a restore. Its preview is the next page. */
-export function RestorePage({ view, query }: { view: View; query: URLSearchParams }): VNode {
+export function RestorePage({ query }: { query: URLSearchParams }): VNode {
   const given = (name: string) => query.get(name) ?? "";
   const reference = query.get("reference");
   return (
     <Layout
-      view={view}
       title="Restore bookings"
       intro="Puts bookings back to what they were at a time, by new events that are applied like any other. Wrong updates are undone, deleted bookings come back, and subscribers are told. A restore can itself be undone."
-      actions={
-        <a class="button button-quiet" href="/tasks">
-          Tasks
-        </a>
-      }
+      actions={<TasksLink />}
     >
       <Card>
-        {view.roles.includes("operator") ? (
+        {useRole("operator") ? (
           <form class="fields" method="post" action={previewPath(reference)}>
             <label>
               Partner

@@ -1,18 +1,17 @@
 import type { Found, FoundByText } from "@booking-events/operations";
 import type { VNode } from "preact";
+import { BookingLink } from "../events/booking-link.tsx";
 import { EventLink } from "../events/event-link.tsx";
 import { Badge } from "../page/badge.tsx";
-import { Layout } from "../page/layout.tsx";
-import { paths } from "../page/paths.ts";
+import { Layout, Notice } from "../page/layout.tsx";
+import { PartnerLink } from "../page/paths.tsx";
 import { type Column, Empty, Table } from "../page/table.tsx";
 import { Text } from "../page/text.tsx";
-import type { View } from "../page/view.ts";
 
 /** @param props.result null: nothing was asked */
-export function SearchPage({ view, text, result }: { view: View; text: string; result: FoundByText | null }): VNode {
+export function SearchPage({ text, result }: { text: string; result: FoundByText | null }): VNode {
   return (
     <Layout
-      view={view}
       title="Search"
       searched={text}
       intro="All partners: bookings, the log, dead letters, the queue and refused requests, by one text."
@@ -32,9 +31,7 @@ function Results({ text, result: { found, isCut, looked, unseen } }: { text: str
   return (
     <>
       {unseen.map((place) => (
-        <p class="notice notice-remark" role="status">
-          Not looked at: {place}
-        </p>
+        <Notice tone="remark">Not looked at: {place}</Notice>
       ))}
       <Table
         caption={`${found.length} found${isCut ? ", and there are more" : ""}`}
@@ -76,24 +73,17 @@ const columns: Column<Found>[] = [
       </>
     ),
   },
-  { title: "Partner", cell: ({ partner }) => (partner === null ? "" : <a href={paths.partner(partner)}>{partner}</a>) },
-  { title: "Booking", isWide: true, cell: (found) => <BookingLink found={found} /> },
+  { title: "Partner", cell: ({ partner }) => partner && <PartnerLink id={partner} /> },
+  { title: "Booking", isWide: true, cell: (found) => <Booking found={found} /> },
   { title: "Event", cell: ({ eventId }) => eventId !== null && <EventLink id={eventId} /> },
-  { title: "State", cell: ({ state }) => state ?? "" },
+  { title: "State", cell: ({ state }) => state },
 ];
 
-function BookingLink({ found: { partner, reference, referenceKind } }: { found: Found }): VNode | null {
-  if (partner === null || reference === null) return null;
-  const link = (
-    <a href={paths.booking(partner, reference)}>
-      <Text value={reference} limit={80} />
-    </a>
-  );
-  return referenceKind === "consumer" ? (
+function Booking({ found }: { found: Found }): VNode | null {
+  if (found.reference === null) return null;
+  return (
     <>
-      {link} <small>the consumer's</small>
+      <BookingLink {...found} /> {found.referenceKind === "consumer" && <small>the consumer's</small>}
     </>
-  ) : (
-    link
   );
 }

@@ -8,10 +8,10 @@ import { findVisitor } from "../login/find-visitor.ts";
 import { addLoginRoutes } from "../login/login-routes.tsx";
 import { addOpenIdRoutes } from "../login/open-id-routes.tsx";
 import type { Notice } from "../page/view.ts";
-import { addRoutes } from "../routes.ts";
+import { addPages } from "../pages.ts";
 import { errorBoundary } from "./error-boundary.tsx";
 import { observeRequests } from "./observe-requests.ts";
-import type { PageState } from "./page-routes.ts";
+import { type PageState, Pages } from "./pages.ts";
 import { Refusal } from "./refusal.ts";
 import { requireOwnHost } from "./require-own-host.ts";
 import { requireSameOrigin } from "./require-same-origin.ts";
@@ -33,7 +33,7 @@ export function createApp({ context, logins, ownUrl, registry, logger }: AppOpti
   addLoginRoutes(open, logins);
   addOpenIdRoutes(open, logins, logger);
   const pages = new Router<PageState>({ sensitive: true, strict: true });
-  addRoutes(pages, context);
+  addPages(new Pages(pages, context));
 
   const app = new Koa();
   // What happens after the boundary: a visitor who has gone before all was sent.

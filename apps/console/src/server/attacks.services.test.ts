@@ -5,10 +5,10 @@ import { useTestDatabase } from "@booking-events/harness/test-database";
 import { createLogger } from "@booking-events/runtime";
 import Router from "@koa/router";
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { addRoutes } from "../routes.ts";
+import { addPages } from "../pages.ts";
 import { Tasks } from "../tasks/tasks.ts";
 import { type Browser, type Page, password, useConsole } from "../testing/start-console.ts";
-import type { PageState } from "./page-routes.ts";
+import { type PageState, Pages } from "./pages.ts";
 
 /** Whatever is tried here does nothing, on every page that there is. */
 
@@ -37,7 +37,8 @@ function listRoutes(): Map<string, string[]> {
   const operations = { environment: {}, now: () => new Date(), pool: () => ({}) as never };
   const logger = createLogger({ name: "console", level: "silent" });
   const stopping = new AbortController().signal;
-  addRoutes(router, { operations, runbookUrl: undefined, stopping, tasks: new Tasks({ logger, stopping }), logger });
+  const tasks = new Tasks({ logger, stopping });
+  addPages(new Pages(router, { operations, runbookUrl: undefined, stopping, tasks, logger }));
   const paths = new Map<string, string[]>();
   for (const { methods, path } of router.stack) {
     const filled = String(path).replaceAll(/[:*](\w+)/g, "x-$1");

@@ -2,30 +2,29 @@ import type { StuckEvent } from "@booking-events/operations";
 import type { VNode } from "preact";
 import { type Fact, Facts } from "../page/facts.tsx";
 import { Layout } from "../page/layout.tsx";
-import { Card, Section } from "../page/section.tsx";
-import { Empty, Table } from "../page/table.tsx";
+import { formatNumber } from "../page/numbers.ts";
+import { Card } from "../page/section.tsx";
+import { TableSection } from "../page/table.tsx";
 import { Text } from "../page/text.tsx";
-import type { View } from "../page/view.ts";
-import type { LetterFilter } from "./run-letters.ts";
+import { useRole } from "../page/view.ts";
+import { type LetterFilter, maxLetters } from "./run-letters.ts";
 import { eventColumns } from "./stuck-page.tsx";
 
-export interface LettersPreviewProps {
-  view: View;
+interface LettersPreviewProps {
   kind: "replay" | "discard";
   filter: LetterFilter;
   /** How many open dead letters match, by their codes. */
   counts: readonly { errorCode: string; count: number; inQueue: number }[];
   examples: readonly StuckEvent[];
-  maxLetters: number;
 }
 
 /** What a replay, or a discard, of all that match would do. */
-export function LettersPreviewPage({ view, kind, filter, counts, examples, maxLetters }: LettersPreviewProps): VNode {
+export function LettersPreviewPage({ kind, filter, counts, examples }: LettersPreviewProps): VNode {
   const total = counts.reduce((sum, { count }) => sum + count, 0);
+  const mayAct = useRole("operator");
   const verb = kind === "replay" ? "Replay" : "Discard";
   return (
     <Layout
-      view={view}
       title={`${verb} dead letters`}
       intro={
         kind === "replay"
@@ -35,7 +34,7 @@ export function LettersPreviewPage({ view, kind, filter, counts, examples, maxLe
     >
       <Card>
         <Facts facts={describeFilter(filter, counts, total)} />
-        {total > 0 && view.roles.includes("operator") && (
+        {total > 0 && mayAct && (
           <form class="act" method="post" action={`/stuck/${kind}`}>
             {filter.partner !== undefined && <input type="hidden" name="partner" value={filter.partner} />}
             {filter.code !== undefined && <input type="hidden" name="code" value={filter.code} />}
@@ -47,18 +46,18 @@ export function LettersPreviewPage({ view, kind, filter, counts, examples, maxLe
               </label>
             )}
             <button type="submit" class={`button ${kind === "discard" ? "button-danger" : "button-primary"}`}>
-              {verb} {Math.min(total, maxLetters).toLocaleString("en")}
+              {verb} {formatNumber(Math.min(total, maxLetters))}
             </button>
           </form>
         )}
       </Card>
-      <Section title="The oldest of them" id="examples">
-        {total === 0 ? (
-          <Empty>No open dead letter matches.</Empty>
-        ) : (
-          <Table caption="Examples" isCaptionHidden columns={eventColumns(view)} rows={examples} empty="" />
-        )}
-      </Section>
+      <TableSection
+        title="The oldest of them"
+        id="examples"
+        columns={eventColumns}
+        rows={examples}
+        empty="No open dead letter matches."
+      />
     </Layout>
   );
 }
@@ -69,13 +68,13 @@ function describeFilter(
   total: number,
 ): Fact[] {
   const replayed = counts.reduce((sum, { inQueue }) => sum + inQueue, 0);
-  const codes = counts.map(({ errorCode, count }) => `${errorCode}: ${count.toLocaleString("en")}`).join(", ");
+  const codes = counts.map(({ errorCode, count }) => `${errorCode}: ${formatNumber(count)}`).join(", ");
   return [
-    ["Dead letters", total.toLocaleString("en")],
-    ["Partner", partner === undefined ? "all" : <Text value={partner} />],
-    ["Code", code === undefined ? "all" : <Text value={code} />],
+    ["Dead letters", total],
+    ["Partner", partner ?? "all"],
+    ["Code", code ?? "all"],
     ["By code", total > 0 && code === undefined ? <Text value={codes} limit={300} /> : null],
-    ["Replayed already", replayed === 0 ? null : `${replayed.toLocaleString("en")}, without a result yet`],
-    ["Failed before", until.toISOString().slice(0, 19).replace("T", " ")],
+    ["Replayed already", replayed === 0 ? null : `${formatNumber(replayed)}, without a result yet`],
+    ["Failed before", until],
   ];
 }

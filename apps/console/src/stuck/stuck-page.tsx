@@ -6,17 +6,17 @@ import { Badge } from "../page/badge.tsx";
 import { ConfirmForm } from "../page/confirm-form.tsx";
 import { Filters } from "../page/filters.tsx";
 import { Layout } from "../page/layout.tsx";
+import { formatNumber } from "../page/numbers.ts";
 import { Pagination } from "../page/pagination.tsx";
-import { paths } from "../page/paths.ts";
-import { Section } from "../page/section.tsx";
-import { type Column, Table } from "../page/table.tsx";
+import { PartnerLink } from "../page/paths.tsx";
+import { type Column, Table, TableSection } from "../page/table.tsx";
 import { Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
-import type { View } from "../page/view.ts";
+import { useRole } from "../page/view.ts";
+import { TasksLink } from "../tasks/tasks-link.tsx";
 import { meaningOf, statuses, toneOf } from "./describe-cause.ts";
 
 interface StuckPageProps {
-  view: View;
   query: URLSearchParams;
   partner: string | undefined;
   cause: StuckCause | undefined;
@@ -25,20 +25,10 @@ interface StuckPageProps {
 }
 
 /** What was accepted and is not applied: why, and when it is tried again. */
-export function StuckPage({ view, query, partner, cause, grouped, found }: StuckPageProps): VNode {
+export function StuckPage({ query, partner, cause, grouped, found }: StuckPageProps): VNode {
   return (
-    <Layout
-      view={view}
-      title="Stuck"
-      intro="Events that were accepted and are not applied yet, by cause."
-      actions={
-        <a class="button button-quiet" href="/tasks">
-          Tasks
-        </a>
-      }
-    >
+    <Layout title="Stuck" intro="Events that were accepted and are not applied yet, by cause." actions={<TasksLink />}>
       <Filters
-        path={view.path}
         query={query}
         fields={[
           { name: "partner", label: "Partner" },
@@ -48,42 +38,29 @@ export function StuckPage({ view, query, partner, cause, grouped, found }: Stuck
       />
       <Table
         caption="Causes"
-        columns={groupColumns(view, partner)}
+        columns={groupColumns(partner)}
         rows={grouped.groups}
         empty="No event waits, and there are no open dead letters."
       />
       {grouped.looked < grouped.total && (
         <p class="hint">
-          {grouped.looked.toLocaleString("en")} of {grouped.total.toLocaleString("en")} events in the queue were
-          counted.
+          {formatNumber(grouped.looked)} of {formatNumber(grouped.total)} events in the queue were counted.
         </p>
       )}
-      <Section title={cause === undefined ? "The oldest" : describeCause(cause)} id="events">
-        <Table
-          caption="Stuck events, the oldest first"
-          isCaptionHidden
-          columns={eventColumns(view)}
-          rows={found.events}
-          empty="There are no such events."
-        />
-        {cause?.status === "dead" && (
-          <Pagination
-            path={view.path}
-            query={query}
-            next={found.nextAfter === null ? null : { after: found.nextAfter }}
-            parameters={["after"]}
-          />
-        )}
-      </Section>
+      <TableSection
+        title={["The oldest", cause?.status, cause?.code].filter(Boolean).join(", ")}
+        id="events"
+        columns={eventColumns}
+        rows={found.events}
+        empty="There are no such events."
+      >
+        {cause?.status === "dead" && <Pagination query={query} parameter="after" next={found.nextAfter} />}
+      </TableSection>
     </Layout>
   );
 }
 
-function describeCause({ status, code }: StuckCause): string {
-  return code === undefined ? `The oldest: ${status}` : `The oldest: ${status}, ${code}`;
-}
-
-function groupColumns(view: View, partner: string | undefined): Column<StuckGroup>[] {
+function groupColumns(partner: string | undefined): Column<StuckGroup>[] {
   return [
     { title: "Status", cell: ({ status }) => <Badge tone={toneOf[status]}>{status}</Badge> },
     {
@@ -96,28 +73,26 @@ function groupColumns(view: View, partner: string | undefined): Column<StuckGrou
         </>
       ),
     },
-    { title: "Events", isNumber: true, cell: ({ count }) => count.toLocaleString("en") },
-    { title: "Oldest failed", cell: ({ oldestFailedAt }) => <Time at={oldestFailedAt} now={view.now} none="" /> },
-    { title: "Tried again", cell: (group) => describeNext(group, view) },
-    { title: "Actions", cell: (group) => <GroupActions view={view} group={group} partner={partner} /> },
+    { title: "Events", isNumber: true, cell: ({ count }) => count },
+    { title: "Oldest failed", cell: ({ oldestFailedAt }) => oldestFailedAt },
+    { title: "Tried again", cell: describeNext },
+    { title: "Actions", cell: (group) => <GroupActions group={group} partner={partner} /> },
   ];
 }
 
-function describeNext({ status, nextAttemptAt, replayed }: StuckGroup, { now }: View): ComponentChildren {
-  if (status === "dead") return replayed === 0 ? "when replayed" : `${replayed.toLocaleString("en")} replayed`;
-  return nextAttemptAt === null ? "when a worker is free" : <Time at={nextAttemptAt} now={now} />;
+function describeNext({ status, nextAttemptAt, replayed }: StuckGroup): ComponentChildren {
+  if (status === "dead") return replayed === 0 ? "when replayed" : `${formatNumber(replayed)} replayed`;
+  return nextAttemptAt ?? "when a worker is free";
 }
 
 function GroupActions({
-  view,
   group: { status, code },
   partner,
 }: {
-  view: View;
   group: StuckGroup;
   partner: string | undefined;
 }): VNode | null {
-  if (!view.roles.includes("operator")) return null;
+  if (!useRole("operator")) return null;
   const query = new URLSearchParams(Object.entries({ partner, code }).filter(isGiven));
   if (status === "dead")
     return (
@@ -132,13 +107,7 @@ function GroupActions({
     );
   if (status !== "delayed") return null;
   return (
-    <ConfirmForm
-      view={view}
-      role="operator"
-      action="/stuck/retry-now"
-      verb="Try now"
-      fields={code === null ? {} : { code }}
-    >
+    <ConfirmForm action="/stuck/retry-now" verb="Try now" fields={code === null ? {} : { code }}>
       <p>
         {code === null ? "All delayed events" : `All events that failed with ${code}`}, of all partners, are tried as
         soon as a worker is free, instead of at their times. To do it again is safe.
@@ -153,48 +122,35 @@ function stuckPath(chosen: { partner: string | undefined; status: string; code: 
   return `/stuck?${new URLSearchParams(Object.entries(chosen).filter(isGiven))}`;
 }
 
-export function eventColumns({ now }: View): Column<StuckEvent>[] {
-  return [
-    { title: "Event", isName: true, cell: ({ id }) => <EventLink id={id} /> },
-    { title: "Received", cell: ({ receivedAt }) => <Time at={receivedAt} now={now} none="unknown" /> },
-    {
-      title: "Status",
-      cell: ({ status, kind }) => (
-        <span class="nowrap">
-          {status !== "applied" && <Badge tone={toneOf[status]}>{status}</Badge>} {kind ?? "?"}
-        </span>
-      ),
-    },
-    {
-      title: "Partner",
-      cell: ({ partner }) => (partner === null ? "?" : <a href={paths.partner(partner)}>{partner}</a>),
-    },
-    {
-      title: "Booking",
-      cell: ({ partner, reference, referenceKind }) =>
-        partner === null || reference === null ? (
-          "?"
-        ) : (
-          <BookingLink partner={partner} reference={reference} referenceKind={referenceKind} />
-        ),
-    },
-    {
-      title: "Why, and when it is tried again",
-      cell: (event) => (
-        <>
-          <Text value={event.why} limit={240} /> <small class="line">{describeAgain(event, now)}</small>
-        </>
-      ),
-    },
-  ];
-}
+export const eventColumns: Column<StuckEvent>[] = [
+  { title: "Event", isName: true, cell: ({ id }) => <EventLink id={id} /> },
+  { title: "Received", cell: ({ receivedAt }) => <Time at={receivedAt} none="unknown" /> },
+  {
+    title: "Status",
+    cell: ({ status, kind }) => (
+      <span class="nowrap">
+        {status !== "applied" && <Badge tone={toneOf[status]}>{status}</Badge>} {kind ?? "?"}
+      </span>
+    ),
+  },
+  { title: "Partner", cell: ({ partner }) => (partner === null ? "?" : <PartnerLink id={partner} />) },
+  { title: "Booking", cell: (event) => <BookingLink {...event} /> },
+  {
+    title: "Why, and when it is tried again",
+    cell: (event) => (
+      <>
+        <Text value={event.why} limit={240} /> <small class="line">{describeAgain(event)}</small>
+      </>
+    ),
+  },
+];
 
-function describeAgain({ status, nextAttemptAt }: StuckEvent, now: Date): ComponentChildren {
+function describeAgain({ status, nextAttemptAt }: StuckEvent): ComponentChildren {
   if (status === "dead") return "Tried again when it is replayed";
   if (nextAttemptAt === null) return "Tried when a worker is free";
   return (
     <>
-      Tried again <Time at={nextAttemptAt} now={now} />
+      Tried again <Time at={nextAttemptAt} />
     </>
   );
 }

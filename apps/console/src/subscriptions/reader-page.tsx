@@ -1,25 +1,28 @@
 import {
   describeBehind,
+  describeDelivery,
+  describeFilter,
+  describeTarget,
   type FeedDeadLetter,
   type FeedReader,
   type ParkedDelivery,
   type Subscription,
 } from "@booking-events/operations";
 import type { VNode } from "preact";
+import { BookingLink } from "../events/booking-link.tsx";
 import { ReaderState } from "../overview/overview-page.tsx";
 import { ConfirmForm } from "../page/confirm-form.tsx";
 import { type Fact, Facts } from "../page/facts.tsx";
 import { Layout } from "../page/layout.tsx";
 import { formatNumber } from "../page/numbers.ts";
-import { paths } from "../page/paths.ts";
+import { paths } from "../page/paths.tsx";
 import { RunbookLink } from "../page/runbook-link.tsx";
-import { Card, Section } from "../page/section.tsx";
+import { Card } from "../page/section.tsx";
 import { type Stat, Stats } from "../page/stats.tsx";
-import { type Column, Table } from "../page/table.tsx";
+import { type Column, TableSection } from "../page/table.tsx";
 import { Id, Text } from "../page/text.tsx";
-import { Time } from "../page/time.tsx";
-import type { View } from "../page/view.ts";
-import { describeTarget, SubscriptionState } from "./subscriptions-page.tsx";
+import { useRole } from "../page/view.ts";
+import { SubscriptionState } from "./subscriptions-page.tsx";
 
 interface ReaderRow {
   /** Null: it is a program that reads by itself. */
@@ -29,7 +32,6 @@ interface ReaderRow {
 }
 
 interface ReaderPageProps {
-  view: View;
   name: string;
   row: ReaderRow;
   letters: readonly FeedDeadLetter[];
@@ -37,80 +39,60 @@ interface ReaderPageProps {
 }
 
 /** A subscription, or another reader of the feed. */
-export function ReaderPage({ view, name, row, letters, parked }: ReaderPageProps): VNode {
+export function ReaderPage({ name, row, letters, parked }: ReaderPageProps): VNode {
   const { subscription, reader } = row;
+  const mayAct = useRole("operator");
   return (
     <Layout
-      view={view}
       title={name}
       intro={subscription === null ? "A program that follows the feed by itself." : "A subscription."}
-      actions={subscription && <Actions view={view} subscription={subscription} />}
+      actions={subscription && <Actions subscription={subscription} />}
     >
       <Card>
-        <Facts facts={toFacts(view, row)} />
+        <Facts facts={toFacts(row)} />
       </Card>
       {reader !== undefined && <Stats stats={toStats(reader)} />}
-      <Section
+      <TableSection
         title="Dead letters"
         id="dead-letters"
         hint="Bookings that have used up their attempts. Later changes of them wait behind, or take their place."
-        actions={<LetterActions view={view} name={name} letters={letters} />}
-      >
-        <Table
-          caption="Dead letters"
-          isCaptionHidden
-          rows={letters}
-          columns={letterColumns(view, name)}
-          empty="There are none."
-        />
-      </Section>
-      <Section title="Parked" id="parked" hint="Bookings that have failed, and wait for their next attempt.">
-        <Table
-          caption="Parked bookings"
-          isCaptionHidden
-          rows={parked}
-          columns={parkedColumns(view)}
-          empty="No booking waits for another attempt."
-        />
-      </Section>
+        actions={<LetterActions path={`${paths.subscription(name)}/dead-letters`} letters={letters} />}
+        rows={letters}
+        columns={letterColumns(`${paths.subscription(name)}/dead-letters`, mayAct)}
+        empty="There are none."
+      />
+      <TableSection
+        title="Parked"
+        id="parked"
+        hint="Bookings that have failed, and wait for their next attempt."
+        rows={parked}
+        columns={parkedColumns}
+        empty="No booking waits for another attempt."
+      />
     </Layout>
   );
 }
 
-function toFacts(view: View, { subscription, reader }: ReaderRow): Fact[] {
+function toFacts({ subscription, reader }: ReaderRow): Fact[] {
   if (subscription === null)
     return [
       ["State", reader && <ReaderState reader={reader} />],
       ["Belongs to", reader?.owner],
-      ["Last seen", reader && <Time at={reader.seenAt} now={view.now} />],
+      ["Last seen", reader?.seenAt],
     ];
-  const { url, pausedAt, pausedBy, pauseReason, previousKeyUntil } = subscription;
+  const { pausedAt, pausedBy, pauseReason, previousKeyUntil } = subscription;
   return [
     ["State", <SubscriptionState row={{ subscription, reader }} />],
-    ["Posted to", <Text value={describeTarget(url)} />],
+    ["Posted to", describeTarget(subscription)],
     ["Delivery", describeDelivery(subscription)],
     ["Only", describeFilter(subscription)],
-    ["Paused", pausedAt && <Time at={pausedAt} now={view.now} />],
-    ["Paused by", pausedBy && <Text value={pausedBy} />],
+    ["Paused", pausedAt],
+    ["Paused by", pausedBy],
     ["Why", pauseReason && <Text value={pauseReason} limit={300} />],
-    ["Old key in use until", previousKeyUntil && <Time at={previousKeyUntil} now={view.now} />],
-    ["Added", <Time at={subscription.createdAt} now={view.now} />],
-    ["Added by", <Text value={subscription.createdBy} />],
+    ["Old key in use until", previousKeyUntil],
+    ["Added", subscription.createdAt],
+    ["Added by", subscription.createdBy],
   ];
-}
-
-function describeDelivery({ mode, payload, signature }: Subscription): string {
-  return mode === null ? `${payload}, pulled with a token` : `${payload}, ${mode}, signed by ${signature}`;
-}
-
-function describeFilter({ partners, changes, countries, arrivalFromDays, arrivalToDays }: Subscription): string | null {
-  const parts = [
-    ...(partners === null ? [] : [`partners ${partners.join(", ")}`]),
-    ...(changes === null ? [] : [`changes ${changes.join(", ")}`]),
-    ...(countries === null ? [] : [`destinations ${countries.join(", ")}`]),
-    ...(arrivalFromDays === null ? [] : [`arrivals from ${arrivalFromDays} to ${arrivalToDays} days after`]),
-  ];
-  return parts.join("; ") || null;
 }
 
 function toStats(reader: FeedReader): Stat[] {
@@ -127,13 +109,13 @@ function toStats(reader: FeedReader): Stat[] {
   ];
 }
 
-function Actions({ view, subscription }: { view: View; subscription: Subscription }): VNode {
+function Actions({ subscription }: { subscription: Subscription }): VNode {
   const { name, url, pausedAt } = subscription;
   const path = paths.subscription(name);
   return (
     <>
       {url !== null && (
-        <ConfirmForm view={view} role="operator" action={`${path}/replay`} verb="Post again">
+        <ConfirmForm action={`${path}/replay`} verb="Post again">
           <p>All changes since a time, for a subscriber that has lost them. Each has the same webhook-id as before.</p>
           <label>
             Since
@@ -143,7 +125,7 @@ function Actions({ view, subscription }: { view: View; subscription: Subscriptio
         </ConfirmForm>
       )}
       {pausedAt === null ? (
-        <ConfirmForm view={view} role="operator" action={`${path}/pause`} verb="Pause">
+        <ConfirmForm action={`${path}/pause`} verb="Pause">
           <p>It gets nothing until it is resumed, and keeps its place. A subscriber that pulls is refused meanwhile.</p>
           <label>
             Why
@@ -151,7 +133,7 @@ function Actions({ view, subscription }: { view: View; subscription: Subscriptio
           </label>
         </ConfirmForm>
       ) : (
-        <ConfirmForm view={view} role="operator" action={`${path}/resume`} verb="Resume">
+        <ConfirmForm action={`${path}/resume`} verb="Resume">
           <p>It is delivered to again, from where it was.</p>
         </ConfirmForm>
       )}
@@ -159,17 +141,12 @@ function Actions({ view, subscription }: { view: View; subscription: Subscriptio
   );
 }
 
-function LetterActions({ view, name, letters }: Pick<ReaderPageProps, "view" | "name" | "letters">): VNode {
+function LetterActions({ path, letters }: { path: string; letters: readonly FeedDeadLetter[] }): VNode {
   return (
     <>
-      <RunbookLink view={view} section="FeedDeadLetters" />
+      <RunbookLink section="FeedDeadLetters" />
       {letters.length > 0 && (
-        <ConfirmForm
-          view={view}
-          role="operator"
-          action={`${paths.subscription(name)}/dead-letters/replay`}
-          verb="Try all again"
-        >
+        <ConfirmForm action={`${path}/replay`} verb="Try all again">
           <p>All of its dead letters are due at once, with all of their attempts. Fix the cause before.</p>
         </ConfirmForm>
       )}
@@ -180,52 +157,46 @@ function LetterActions({ view, name, letters }: Pick<ReaderPageProps, "view" | "
 type Delivery = Omit<FeedDeadLetter, "diedAt">;
 
 const bookingColumns: Column<Delivery>[] = [
-  { title: "Change", isName: true, isNumber: true, cell: ({ changeId }) => changeId },
+  { title: "Change", isName: true, isNumber: true, cell: ({ changeId }) => String(changeId) },
   {
     title: "Booking",
     isWide: true,
-    cell: ({ partner, reference, bookingId }) =>
-      partner === null || reference === null ? (
-        <Id value={bookingId} />
+    cell: (delivery) =>
+      delivery.reference === null ? (
+        <Id value={delivery.bookingId} />
       ) : (
-        <a href={paths.booking(partner, reference)}>
-          {partner} <Text value={reference} limit={60} />
-        </a>
+        <>
+          {delivery.partner} <BookingLink {...delivery} />
+        </>
       ),
   },
   { title: "Was", cell: ({ change }) => change ?? <span class="faint">no longer in the feed</span> },
-  { title: "Attempts", isNumber: true, cell: ({ attempts }) => formatNumber(attempts) },
-  { title: "Failure", cell: ({ failure }) => <Text value={failure ?? "unknown"} limit={60} /> },
+  { title: "Attempts", isNumber: true, cell: ({ attempts }) => attempts },
+  { title: "Failure", cell: ({ failure }) => failure ?? "unknown" },
 ];
 
-const parkedColumns = (view: View): Column<ParkedDelivery>[] => [
+const parkedColumns: Column<ParkedDelivery>[] = [
   ...bookingColumns,
-  { title: "First failed", cell: ({ firstFailedAt }) => <Time at={firstFailedAt} now={view.now} /> },
-  { title: "Next attempt", cell: ({ retryAt }) => <Time at={retryAt} now={view.now} /> },
+  { title: "First failed", cell: ({ firstFailedAt }) => firstFailedAt },
+  { title: "Next attempt", cell: ({ retryAt }) => retryAt },
 ];
 
-const letterColumns = (view: View, name: string): Column<FeedDeadLetter>[] => [
-  ...bookingColumns,
-  { title: "Died", cell: ({ diedAt }) => <Time at={diedAt} now={view.now} /> },
-  ...(view.roles.includes("operator")
-    ? [
-        {
-          title: "Do",
-          cell: ({ changeId }: FeedDeadLetter) => <OneLetter view={view} name={name} changeId={changeId} />,
-        },
-      ]
-    : []),
-];
+function letterColumns(path: string, mayAct: boolean): Column<FeedDeadLetter>[] {
+  const action: Column<FeedDeadLetter> = {
+    title: "Do",
+    cell: ({ changeId }) => <OneLetter path={path} changeId={changeId} />,
+  };
+  return [...bookingColumns, { title: "Died", cell: ({ diedAt }) => diedAt }, ...(mayAct ? [action] : [])];
+}
 
-function OneLetter({ view, name, changeId }: { view: View; name: string; changeId: number }): VNode {
-  const path = `${paths.subscription(name)}/dead-letters`;
+function OneLetter({ path, changeId }: { path: string; changeId: number }): VNode {
   const fields = { change: String(changeId) };
   return (
     <div class="actions">
-      <ConfirmForm view={view} role="operator" action={`${path}/replay`} verb="Try again" fields={fields}>
+      <ConfirmForm action={`${path}/replay`} verb="Try again" fields={fields}>
         <p>Change {changeId} is due at once, with all of its attempts.</p>
       </ConfirmForm>
-      <ConfirmForm view={view} role="operator" action={`${path}/discard`} verb="Discard" fields={fields} isDangerous>
+      <ConfirmForm action={`${path}/discard`} verb="Discard" fields={fields} isDangerous>
         <p>Change {changeId} counts as delivered. Nobody is told of it again.</p>
       </ConfirmForm>
     </div>

@@ -62,12 +62,12 @@ test("what is done is done by whoever is logged in, and recorded", async () => {
     textOf((await browser.submit(path, form)).html);
   expect(await submit(`${at}/pause`, { reason: "They move <b>" })).toMatch(/arrivals is paused\. .*They move <b>/);
   expect(await submit(`${at}/resume`)).toContain("arrivals is delivered to again.");
-  expect(await submit(`${at}/dead-letters/discard`, { change: "5" })).toContain("1 dead letter counts as delivered.");
+  expect(await submit(`${at}/dead-letters/discard`, { change: "5" })).toContain("Counted as delivered: 1 dead letter.");
   expect(await dead()).toEqual([2, 6]);
-  expect(await submit(`${at}/dead-letters/replay`)).toContain("1 dead letter is tried again.");
-  expect(await submit("/subscriptions/program/dead-letters/replay", { change: "2" })).toContain("is tried again");
+  expect(await submit(`${at}/dead-letters/replay`)).toContain("Tried again: 1 dead letter.");
+  expect(await submit("/subscriptions/program/dead-letters/replay", { change: "2" })).toContain("Tried again: 1");
   expect(await dead()).toEqual([]);
-  expect(await submit(`${at}/replay`, { since: "2h" })).toMatch(/\d changes since then are posted again\./);
+  expect(await submit(`${at}/replay`, { since: "2h" })).toMatch(/Posted again: \d changes\./);
   expect((await actions()).map(({ operator, command, outcome }) => [operator, command, outcome])).toEqual(
     [
       "subscriptions pause",

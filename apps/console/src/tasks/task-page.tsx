@@ -1,44 +1,41 @@
 import type { VNode } from "preact";
 import { Badge, type Tone } from "../page/badge.tsx";
-import { Layout } from "../page/layout.tsx";
-import { Section } from "../page/section.tsx";
-import { type Column, Table } from "../page/table.tsx";
+import { Layout, Notice } from "../page/layout.tsx";
+import { type Column, TableSection } from "../page/table.tsx";
 import { Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
-import type { View } from "../page/view.ts";
+import { useRole, useView } from "../page/view.ts";
 import { RestoreReportView } from "../restore/restore-report-view.tsx";
 import { LettersReportView } from "../stuck/letters-report-view.tsx";
 import type { Report, Task } from "./tasks.ts";
+import { TasksLink } from "./tasks-link.tsx";
 
 /** While a task runs, the script fetches its page again so often. */
 const refreshSeconds = 2;
 
 /** One task: how far it is, and what it has done. */
-export function TaskPage({ view, task }: { view: View; task: Task }): VNode {
+export function TaskPage({ task }: { task: Task }): VNode {
+  const { path } = useView();
+  const mayCancel = useRole("operator");
   const isRunning = task.state === "running";
   return (
     <Layout
-      view={view}
       title={nameOf(task.report)}
       intro="A task of this process. If the process ends, begin it again: what was done is not done twice."
-      actions={
-        <a class="button button-quiet" href="/tasks">
-          All tasks
-        </a>
-      }
+      actions={<TasksLink />}
     >
       <div id="task" data-refresh={isRunning ? refreshSeconds : undefined}>
         <div class="point-head">
           <p>
-            <State task={task} /> begun <Time at={task.beganAt} now={view.now} /> by <Text value={task.by} />
+            <State task={task} /> begun <Time at={task.beganAt} /> by <Text value={task.by} />
             {task.endedAt !== null && `, took ${describeDuration(task)}`}
           </p>
           {isRunning && (
             <span class="actions">
-              <a class="button" href={view.path}>
+              <a class="button" href={path}>
                 Load again
               </a>
-              {view.roles.includes("operator") && (
+              {mayCancel && (
                 <form method="post" action={`/tasks/${task.id}/cancel`}>
                   <button type="submit" class="button">
                     Cancel
@@ -49,17 +46,15 @@ export function TaskPage({ view, task }: { view: View; task: Task }): VNode {
           )}
         </div>
         {task.problem !== null && (
-          <p class="notice notice-problem" role="alert">
+          <Notice tone="problem">
             <Text value={task.problem} limit={600} />
-          </p>
+          </Notice>
         )}
-        {task.state === "cancelled" && (
-          <p class="notice notice-remark">It was cancelled. What was done until then stays.</p>
-        )}
+        {task.state === "cancelled" && <Notice tone="remark">It was cancelled. What was done until then stays.</Notice>}
         {task.remarks.map((remark) => (
-          <p class="notice notice-remark">
+          <Notice tone="remark">
             <Text value={remark} limit={600} />
-          </p>
+          </Notice>
         ))}
         {task.report.kind === "restore" ? (
           <RestoreReportView task={task} report={task.report} />
@@ -71,24 +66,16 @@ export function TaskPage({ view, task }: { view: View; task: Task }): VNode {
   );
 }
 
-export function TasksPage({ view, tasks }: { view: View; tasks: readonly Task[] }): VNode {
+export function TasksPage({ tasks }: { tasks: readonly Task[] }): VNode {
   const columns: Column<Task>[] = [
     { title: "Task", isName: true, cell: ({ id, report }) => <a href={`/tasks/${id}`}>{nameOf(report)}</a> },
     { title: "State", cell: (task) => <State task={task} /> },
-    { title: "Begun", cell: ({ beganAt }) => <Time at={beganAt} now={view.now} /> },
-    { title: "By", cell: ({ by }) => <Text value={by} /> },
+    { title: "Begun", cell: ({ beganAt }) => beganAt },
+    { title: "By", cell: ({ by }) => by },
   ];
   return (
-    <Layout view={view} title="Tasks" intro="What takes longer than a request. Audit has what was done for good.">
-      <Section title="Of this process">
-        <Table
-          caption="Tasks, the newest first"
-          isCaptionHidden
-          columns={columns}
-          rows={tasks}
-          empty="There are none."
-        />
-      </Section>
+    <Layout title="Tasks" intro="What takes longer than a request. Audit has what was done for good.">
+      <TableSection title="Of this process, the newest first" columns={columns} rows={tasks} empty="There are none." />
     </Layout>
   );
 }

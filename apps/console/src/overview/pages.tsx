@@ -1,21 +1,18 @@
 import { Readable } from "node:stream";
-import type Router from "@koa/router";
-import { renderToString } from "preact-render-to-string";
-import type { ConsoleContext } from "../context.ts";
-import { type PageState, showing } from "../server/page-routes.ts";
+import type { Pages } from "../server/pages.ts";
+import { renderInView } from "../server/send-page.tsx";
 import { LiveOverview } from "./live-overview.ts";
 import { OverviewPage, OverviewPart } from "./overview-page.tsx";
 
-export function addOverviewRoutes(router: Router<PageState>, context: ConsoleContext): void {
-  const { runbookUrl } = context;
-  const live = new LiveOverview(context, (overview) =>
-    renderToString(<OverviewPart overview={overview} runbookUrl={runbookUrl} />),
+export function addOverviewPages(pages: Pages): void {
+  const { runbookUrl } = pages.context;
+  // It is the same for all who look.
+  const nobody = { name: "", roles: [], path: "/", notices: [], runbookUrl };
+  const live = new LiveOverview(pages.context, (overview) =>
+    renderInView(<OverviewPart overview={overview} />, { ...nobody, now: overview.at }),
   );
-  router.get(
-    "/",
-    showing(context, async ({ view }) => <OverviewPage view={view} overview={await live.read()} />),
-  );
-  router.get("/live/overview", (ctx) => {
+  pages.show("/", async () => <OverviewPage overview={await live.read()} />);
+  pages.router.get("/live/overview", (ctx) => {
     ctx.type = "text/event-stream; charset=utf-8";
     // Proxies must not wait for more.
     ctx.set("X-Accel-Buffering", "no");

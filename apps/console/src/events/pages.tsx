@@ -5,49 +5,48 @@ import {
   findLettersOf,
   isUuid,
   lookUpEvent,
+  outcomes,
   replayDeadLetters,
   searchLog,
 } from "@booking-events/operations";
-import type Router from "@koa/router";
-import type { ConsoleContext } from "../context.ts";
-import { acting, type PageRequest, type PageState, showing } from "../server/page-routes.ts";
+import { eventKinds } from "@booking-events/schema";
+import type { PageRequest } from "../server/page-request.ts";
+import type { Pages } from "../server/pages.ts";
 import { Refusal } from "../server/refusal.ts";
 import { readReason } from "../stuck/read-reason.ts";
-import { readEventFilter } from "./event-filter.ts";
 import { EventPage } from "./event-page.tsx";
 import { EventsPage } from "./events-page.tsx";
 
-export function addEventRoutes(router: Router<PageState>, context: ConsoleContext): void {
-  router.get(
-    "/events",
-    showing(context, async ({ view, operations, query }) => {
-      const search = await searchLog(operations, readEventFilter(query, view.now));
-      return <EventsPage view={view} query={query} search={search} />;
-    }),
-  );
-  router.get(
-    "/events/:id",
-    showing(context, async (request) => {
-      const found = await lookUp(request.operations, readId(request));
-      if (found !== undefined) return <EventPage view={request.view} found={found} />;
-      throw new Refusal(404, "No such event", "It is neither in the queue nor in the log, nor a dead letter.");
-    }),
-  );
-  const to = ({ params }: PageRequest) => `/events/${params["id"]}`;
-  router.post(
-    "/events/:id/replay",
-    acting(context, { role: "operator", to }, async (request) => replay(request.operations, readId(request))),
-  );
-  router.post(
-    "/events/:id/discard",
-    acting(context, { role: "operator", to }, async (request) =>
-      discard(request.operations, readId(request), readReason(request.form)),
-    ),
+const pageSize = 50;
+
+export function addEventPages(pages: Pages): void {
+  pages.show("/events", async ({ operations, query, given, time, eventId }) => {
+    const search = await searchLog(operations, {
+      partner: given("partner"),
+      secret: given("secret"),
+      kind: eventKinds.find((kind) => kind === given("kind")),
+      outcome: outcomes.find((outcome) => outcome === given("outcome")),
+      since: time("since"),
+      until: time("until"),
+      before: eventId("before"),
+      limit: pageSize,
+    });
+    return <EventsPage query={query} search={search} />;
+  });
+  pages.show("/events/:id", async (request) => {
+    const found = await lookUp(request.operations, readId(request));
+    if (found !== undefined) return <EventPage found={found} />;
+    throw new Refusal(404, "No such event", "It is neither in the queue nor in the log, nor a dead letter.");
+  });
+  const to = ({ param }: PageRequest) => `/events/${param("id")}`;
+  pages.act("/events/:id/replay", to, (request) => replay(request.operations, readId(request)));
+  pages.act("/events/:id/discard", to, async (request) =>
+    discard(request.operations, readId(request), readReason(request.form)),
   );
 }
 
-function readId({ params }: PageRequest): string {
-  const id = params["id"] ?? "";
+function readId({ param }: PageRequest): string {
+  const id = param("id");
   if (isUuid(id)) return id.toLowerCase();
   throw new Refusal(404, "No such event", "An event’s id is a UUID. Check how it is spelt.");
 }
