@@ -112,9 +112,9 @@ describe("events list", () => {
     await insertEvents(pool, [event(1, "create", "created"), event(2, "delete", "deleted", { partner: "other" })]);
     expect(await ok("events", "list")).toBe(
       [
-        "RECEIVED              KIND    OUTCOME     EVENT ID                              PARTNER       REFERENCE",
-        `2026-11-20T00:00:02Z  delete  deleted     ${eventId(2)}  other         TRIP-1`,
-        `2026-11-20T00:00:01Z  create  created     ${eventId(1)}  acme          TRIP-1`,
+        "RECEIVED              KIND    OUTCOME  EVENT ID                              PARTNER  REFERENCE",
+        `2026-11-20T00:00:02Z  delete  deleted  ${eventId(2)}  other    TRIP-1`,
+        `2026-11-20T00:00:01Z  create  created  ${eventId(1)}  acme     TRIP-1`,
         "",
       ].join("\n"),
     );
@@ -590,7 +590,7 @@ describe("bookings show", () => {
       stderr: expect.stringContaining("--reference-kind trip or --reference-kind consumer"),
     });
     const shown = await ok("bookings", "show", "acme", "N1", "--reference-kind", "consumer");
-    expect(shown).toContain("Booking of consumer N1 of acme: deleted");
+    expect(shown).toContain("Booking N1 (the consumer's) of acme: deleted");
     expect(shown).toContain(eventId(2));
     expect(shown).not.toContain(eventId(1));
     const json = await ok("bookings", "show", "acme", "N1", "--reference-kind", "trip", "--json");

@@ -17,7 +17,6 @@ import { addMigrateCommand } from "./commands/migrate.ts";
 import { addPartnersCommands } from "./commands/partners.ts";
 import { addQueueCommands } from "./commands/queue.ts";
 import { addRefusalsCommand } from "./commands/refusals.ts";
-import { addRetentionCommand } from "./commands/retention.ts";
 import { addStatusCommand } from "./commands/status.ts";
 import { addSubscriptionsCommands } from "./commands/subscriptions.ts";
 import type { Context, Terminal } from "./context.ts";
@@ -78,6 +77,7 @@ function createProgram(context: Context): Command {
       getOutHelpWidth: () => stdout.columns ?? helpWidth,
       getErrHelpWidth: () => stderr.columns ?? helpWidth,
     })
+    .configureHelp({ subcommandDescription: (command) => summarize(command.description()) })
     .exitOverride()
     .showHelpAfterError("Add --help to see the usage.")
     .addHelpText(
@@ -131,8 +131,13 @@ With Compose, ops is deploy/ops. From the sources, it is npm run ops --; in scri
   addQueueCommands(program, context);
   addMigrateCommand(program, context);
   addMaintainCommand(program, context);
-  addRetentionCommand(program, context);
   return program;
+}
+
+/** In a list of commands, what each says first is enough. */
+function summarize(description: string): string {
+  const [first = ""] = description.split(/[.:](?: |$)/, 1);
+  return first.charAt(0).toLowerCase() + first.slice(1);
 }
 
 /** Commands whose bookings and events are those of test partners, or those of all others. */

@@ -1,21 +1,19 @@
 import { type ArrivingGuest, describeAge, findArrivals } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { parseLimitUpTo, parsePartnerId } from "../terminal/arguments.ts";
+import { limitOption, partnerOption } from "../terminal/arguments.ts";
 import { parseDurationMs } from "../terminal/duration.ts";
 import type { Column } from "../terminal/format-table.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";
 import { printable } from "../terminal/printable.ts";
-import { describeReference } from "./bookings/reference-kind.ts";
+import { referenceColumn } from "../terminal/reference.ts";
 
-const defaultLimit = 100;
 const maxLimit = 1_000;
 const defaultWithin = "48h";
 
 export function addArrivalsCommand(program: Command, context: Context): void {
   program
     .command("arrivals")
-    .summary("guests who arrive soon, and what is unresolved")
     .description(
       "List the guests who arrive soon: whether the partner's last word on each booking is applied, how old it is, what " +
         "of it waits or is a dead letter, and which values can't be read. Unresolved ones come first: with a dead " +
@@ -23,8 +21,8 @@ export function addArrivalsCommand(program: Command, context: Context): void {
         "be read. Shows no values of guests but the day of the arrival.",
     )
     .option("--within <duration>", `how soon, such as 12h or 7d (default: ${defaultWithin})`, parseDurationMs)
-    .option("--partner <id>", "only of this partner", parsePartnerId)
-    .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
+    .addOption(partnerOption("only guests"))
+    .addOption(limitOption(100, maxLimit))
     .option(
       "--json",
       "print a JSON object: until, counts (arriving, unresolved, dead, waiting, unreadable), guests (partner, " +
@@ -60,10 +58,7 @@ function columnsAt(now: Date): Column<ArrivingGuest>[] {
   return [
     { header: "ARRIVES", value: ({ arrivalAt, arrivalDay }) => describeArrival(arrivalAt, arrivalDay) },
     { header: "PARTNER", value: ({ partner }) => partner },
-    {
-      header: "REFERENCE",
-      value: ({ referenceKind, reference }) => describeReference(referenceKind, reference),
-    },
+    referenceColumn,
     {
       header: "LAST WORD",
       value: ({ lastWordAt }) => (lastWordAt === null ? "?" : describeAge(now.getTime() - lastWordAt.getTime())),

@@ -1,19 +1,15 @@
 import { describeValues, listActions, type OperatorAction, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { parseLimitUpTo } from "../terminal/arguments.ts";
+import { limitOption } from "../terminal/arguments.ts";
 import { parsePast } from "../terminal/duration.ts";
 import type { Column } from "../terminal/format-table.ts";
 import { printLine, printRows } from "../terminal/print.ts";
-
-const defaultLimit = 100;
-const maxLimit = 10_000;
 
 export function addAuditCommand(program: Command, context: Context): void {
   const parseTime = (text: string) => parsePast(text, context.now());
   program
     .command("audit")
-    .summary("what operators did")
     .description(
       "List what operators did, newest first: each command that changes something or exports data, with its arguments, how it ended, and " +
         "what it changed. Holds nothing of a guest, and no secret.",
@@ -21,10 +17,10 @@ export function addAuditCommand(program: Command, context: Context): void {
     .option("--since <time>", "only since then, such as 2026-11-20T12:00:00Z, 02:00 (in UTC) or 1h (ago)", parseTime)
     .option("--until <time>", "only before", parseTime)
     .option("--by <name>", "only of this operator")
-    .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
+    .addOption(limitOption(100, 10_000))
     .option(
       "--json",
-      "print a JSON array: id, at, endedAt, by, command, arguments, outcome (done, refused, failed or unknown), problem, did",
+      "print a JSON array: id, at, endedAt, by, command, arguments, outcome (done, refused, failed, cancelled or unknown), problem, did",
     )
     .addHelpText(
       "after",

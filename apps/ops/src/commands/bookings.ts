@@ -10,7 +10,6 @@ import { addVerifyCommand } from "./bookings/verify.ts";
 export function addBookingsCommands(program: Command, context: Context): void {
   const bookings = program
     .command("bookings")
-    .summary("bookings and their events")
     .description(
       "Show bookings and their events, put them back to what they were, verify and repair them, and read their contents again.",
     );

@@ -8,7 +8,6 @@ import { addShowCommand } from "./dead-letters/show.ts";
 export function addDeadLettersCommands(program: Command, context: Context): void {
   const deadLetters = program
     .command("dead-letters")
-    .summary("events that were accepted and could not be applied")
     .description(
       "Events that were accepted and could not be applied. Fix the cause, and then replay them: each keeps its id " +
         "and its place in the order. Or discard events that must not be applied.",

@@ -1,16 +1,13 @@
-import { styleText } from "node:util";
 import { type Check, runChecks } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context, Output } from "../context.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
-import { wrap } from "../terminal/format-table.ts";
-import { printJson, printLine } from "../terminal/print.ts";
+import { printJson, printLine, printWrapped } from "../terminal/print.ts";
 import { printable } from "../terminal/printable.ts";
 
 export function addDoctorCommand(program: Command, context: Context): void {
   program
     .command("doctor")
-    .summary("check everything that could lose data or secrets")
     .description(
       "Check everything that could lose data or secrets: the settings of Redis and PostgreSQL, clocks, disks, files " +
         "and the expiry of secrets. It changes nothing, and says how to correct what it finds.",
@@ -26,16 +23,12 @@ export function addDoctorCommand(program: Command, context: Context): void {
     });
 }
 
-const width = 80;
 const labels = { ok: "OK", problem: "PROBLEM", unknown: "UNKNOWN" };
 const indent = " ".repeat(labels.problem.length + 2);
 
 function printCheck(output: Output, { name, state, detail, why, remedy }: Check): void {
-  const label = labels[state].padEnd(indent.length);
-  const [first = "", ...others] = wrap(printable(`${name}: ${detail}`), width - indent.length);
-  printLine(output, (state === "problem" ? styleText("bold", label, { stream: output }) : label) + first);
-  const reasons = state === "ok" ? [] : wrap(why, width - indent.length);
-  for (const line of [...others, ...reasons]) printLine(output, indent + line);
+  printWrapped(output, labels[state].padEnd(indent.length), `${name}: ${detail}`);
+  if (state !== "ok") printWrapped(output, indent, why);
   // A command is not wrapped, so that it can be copied.
   if (remedy !== null) printLine(output, `${indent}→ ${printable(remedy)}`);
 }

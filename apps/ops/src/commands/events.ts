@@ -4,10 +4,7 @@ import { addListCommand } from "./events/list.ts";
 import { addShowCommand } from "./events/show.ts";
 
 export function addEventsCommands(program: Command, context: Context): void {
-  const events = program
-    .command("events")
-    .summary("events and their outcomes")
-    .description("Show events and their outcomes.");
+  const events = program.command("events").description("Show events and their outcomes.");
   addListCommand(events, context);
   addShowCommand(events, context);
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { describeCount, exportRows, OperationFailure } from "@booking-events/operations";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { parsePartnerId } from "../terminal/arguments.ts";
+import { partnerOption } from "../terminal/arguments.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { parsePast } from "../terminal/duration.ts";
 import { actAs, byOption } from "../terminal/operator.ts";
@@ -12,7 +12,6 @@ import { printableLines } from "../terminal/printable.ts";
 export function addExportCommands(program: Command, context: Context): void {
   const commands = program
     .command("export")
-    .summary("write bookings or events to stdout, as CSV or JSON lines")
     .description(
       "Write all bookings or events to stdout, as they are at one moment. It is recorded in the audit, with the number of " +
         "rows, since the data leaves the service.",
@@ -42,11 +41,10 @@ function addExportCommand(
   const parseTime = (text: string) => parsePast(text, context.now());
   commands
     .command(what)
-    .summary(`write ${what}`)
     .description(`Write ${what} to stdout: ${columns}, and with --payload also payload, as JSON.`)
     .addOption(new Option("--csv", "as CSV (RFC 4180)").conflicts("ndjson"))
     .option("--ndjson", "as one JSON object a line")
-    .option("--partner <id>", "only of this partner", parsePartnerId)
+    .addOption(partnerOption(`only ${what}`))
     .option("--since <time>", `only ${what} ${selected} since, such as 2026-11-20T12:00:00Z, 02:00 or 7d`, parseTime)
     .option("--until <time>", "only before", parseTime)
     .option("--payload", "also what partners sent, with personal data of guests")

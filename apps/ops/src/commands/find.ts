@@ -1,5 +1,4 @@
 import { type Found, findText } from "@booking-events/operations";
-import type { ReferenceKind } from "@booking-events/schema";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { notDecoded } from "../terminal/arguments.ts";
@@ -8,12 +7,11 @@ import { readLine } from "../terminal/confirm.ts";
 import type { Column } from "../terminal/format-table.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";
 import { printable } from "../terminal/printable.ts";
-import { describeReference } from "./bookings/reference-kind.ts";
+import { describeReference } from "../terminal/reference.ts";
 
 export function addFindCommand(program: Command, context: Context): void {
   program
     .command("find")
-    .summary("find what a reference, an id, an address or a number leads to")
     .description(
       "Find what a text leads to, over all partners: a booking's reference, the id of an event or of a request, a guest's " +
         "e-mail address or phone number. It looks at bookings, the log, dead letters, the queue and refused requests.",
@@ -52,11 +50,7 @@ const columns: Column<Found>[] = [
   { header: "WHAT", value: ({ what, closeness }) => (closeness === "near" ? `${what} (near)` : what) },
   { header: "BY", value: ({ by }) => by },
   { header: "PARTNER", value: ({ partner }) => partner ?? "?" },
-  {
-    header: "REFERENCE",
-    value: ({ referenceKind, reference }) =>
-      reference === null ? "" : describeReference((referenceKind ?? "trip") as ReferenceKind, reference),
-  },
+  { header: "REFERENCE", value: (found) => (found.reference === null ? "" : describeReference(found)) },
   { header: "EVENT ID", value: ({ eventId }) => eventId ?? "" },
   { header: "STATE", value: ({ state }) => state ?? "" },
 ];

@@ -6,7 +6,6 @@ import { addFindCommand } from "./guests/find.ts";
 export function addGuestsCommands(program: Command, context: Context): void {
   const guests = program
     .command("guests")
-    .summary("find and erase what is stored of a guest")
     .description("Find the bookings of a guest, over all partners, and erase them. See docs/privacy.md.");
   addFindCommand(guests, context);
   addEraseCommand(guests, context);

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createReadStream, openSync, statSync, writeFileSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { checkImport, importBookings, parseInstant, prepareImport, type Rejection } from "@booking-events/operations";
 import { eventKinds } from "@booking-events/schema";
 import { type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
@@ -18,7 +18,6 @@ const dayMs = 86_400_000;
 export function addImportCommand(program: Command, context: Context): void {
   program
     .command("import")
-    .summary("import existing bookings")
     .description(
       "Import a partner's existing bookings. Each line of the file is a booking as JSON, as the partner would send it. " +
         "Lines are checked by the same rules and applied by the worker like any other event.",
@@ -31,16 +30,15 @@ export function addImportCommand(program: Command, context: Context): void {
       (text) => parseAsOf(text, context.now()),
     )
     .addOption(new Option("--kind <kind>", "what each line is").choices(eventKinds).default("create"))
-    .option("--rejected <file>", "also write why lines were rejected to this file, as JSON lines")
     .option("--dry-run", "only check the lines")
     .addOption(byOption())
     .option("--json", "print a JSON object: lines, queued, known, rejected")
     .addHelpText(
       "after",
       `
-Lines that break a rule are rejected, with their numbers and never their values; all others are imported. If the
-import ends early, run the same command again: lines that were queued before are recognised by the file's content and
-the time, and not queued again.
+Lines that break a rule are rejected, and told on stderr by their numbers and never their values; all others are
+imported. If the import ends early, run the same command again: lines that were queued before are recognised by the
+file's content and the time, and not queued again.
 
 Of two lines of a booking, the one with the higher number wins. So correct rejected lines in place, and run the same
 command on the whole file again. To correct a line that was imported already, import it with a later time.
@@ -54,18 +52,16 @@ Examples:
   $ ops import bookings.ndjson --partner acme --as-of 2026-11-20T12:00:00Z --dry-run
   $ gunzip -c bookings.gz | ops import - --partner acme --as-of 2026-11-20T12:00:00Z`,
     )
-    .action(async (file, { partner, kind, asOf, rejected, dryRun, by, json }) => {
+    .action(async (file, { partner, kind, asOf, dryRun, by, json }) => {
       const isDryRun = dryRun === true;
       const acting = isDryRun ? undefined : actAs(context, by);
       const prepared = await prepareImport(context, { partner, kind, asOf }, { isDryRun });
-      if (isSameFile(file, rejected))
-        throw new CommandFailure("--rejected must be another file than the one with the bookings.", { exitCode: 2 });
       const progress = createProgress(context);
       context.atSignal(() => describeInterruption(progress, isDryRun));
-      const reject = openRejections(context, rejected);
       const chunks = await openInput(context, file, prepared.source.maxLineBytes);
-      if (acting === undefined) await checkImport(chunks, prepared, { ...progress, reject });
-      else await importBookings(acting, chunks, prepared, { ...progress, reject });
+      const reported = { ...progress, reject: (rejection: Rejection) => report(context, rejection) };
+      if (acting === undefined) await checkImport(chunks, prepared, reported);
+      else await importBookings(acting, chunks, prepared, reported);
       if (json) printJson(context.stdout, progress.counts);
       else printLine(context.stdout, summarize(progress, isDryRun));
       if (progress.counts.rejected > 0)
@@ -87,14 +83,6 @@ function parseAsOf(text: string, now: Date): Date {
         "from before the time that RETENTION_DAYS keeps are not applied.",
     );
   return time;
-}
-
-/** Otherwise the file would be emptied before it is read. */
-function isSameFile(input: string, output: string | undefined): boolean {
-  if (output === undefined) return false;
-  const first = orFail(unreadable, input, () => statSync(input, { throwIfNoEntry: false }));
-  const second = orFail(unwritable, output, () => statSync(output, { throwIfNoEntry: false }));
-  return first !== undefined && first.ino === second?.ino && first.dev === second.dev;
 }
 
 async function openInput(
@@ -119,49 +107,15 @@ async function* readStream(stream: AsyncIterable<Buffer>, file: string): AsyncGe
 }
 
 function unreadable(file: string, error: unknown): CommandFailure {
-  return new CommandFailure(`${file} can't be read (${describeCode(error)}). Check its name and its permissions.`, {
+  const { code } = error as { code?: unknown };
+  return new CommandFailure(`${file} can't be read (${code ?? error}). Check its name and its permissions.`, {
     cause: error,
   });
 }
 
-/** Reports each rejected line to stderr, and to a file if there is one. */
-function openRejections({ stderr }: Context, path: string | undefined) {
-  const write = path === undefined ? undefined : openOutput(path);
-  return async (rejection: Rejection) => {
-    const texts = describeRejection(rejection).map((text) => `${printable(text)}\n`);
-    if (!stderr.write(texts.join(""))) await once(stderr, "drain");
-    write?.(`${JSON.stringify(rejection)}\n`);
-  };
-}
-
-/** The file stays open until the process ends. */
-function openOutput(path: string): (text: string) => void {
-  const file = orFail(unwritable, path, () => openSync(path, "w"));
-  return (text) => orFail(unwritable, path, () => writeFileSync(file, text));
-}
-
-function orFail<Result>(
-  toFailure: (path: string, error: unknown) => CommandFailure,
-  path: string,
-  work: () => Result,
-): Result {
-  try {
-    return work();
-  } catch (error) {
-    throw toFailure(path, error);
-  }
-}
-
-function unwritable(path: string, error: unknown): CommandFailure {
-  return new CommandFailure(
-    `${path} can't be written (${describeCode(error)}). Check its name, its permissions and the space on its disk, and ` +
-      "run the same command again.",
-    { cause: error },
-  );
-}
-
-function describeCode(error: unknown): string {
-  return String((error as { code?: unknown }).code ?? error);
+async function report({ stderr }: Context, rejection: Rejection): Promise<void> {
+  const texts = describeRejection(rejection).map((text) => `${printable(text)}\n`);
+  if (!stderr.write(texts.join(""))) await once(stderr, "drain");
 }
 
 function describeRejection({ line, message, violationList }: Rejection): string[] {

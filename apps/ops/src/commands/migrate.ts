@@ -7,7 +7,6 @@ import { printLine } from "../terminal/print.ts";
 export function addMigrateCommand(program: Command, context: Context): void {
   program
     .command("migrate")
-    .summary("bring the database's schema up to date")
     .description(
       "Bring the database's schema up to date. A worker that owns the tables does so when it starts. This command is " +
         "for deployments that migrate before that. Several processes may run it at the same time. There is no way back.",

@@ -8,7 +8,6 @@ import { addAttachCommand } from "./queue/attach.ts";
 export function addQueueCommands(program: Command, context: Context): void {
   const queue = program
     .command("queue")
-    .summary("stop and start taking events from the queue, and retry those that failed")
     .description(
       "Stop and start taking events from the queue, retry those that failed, and let the queue feed another database. " +
         "Ingest accepts events all the time. While the queue is paused, they wait in Redis, which ingest watches: it " +
@@ -16,7 +15,6 @@ export function addQueueCommands(program: Command, context: Context): void {
     );
   queue
     .command("pause")
-    .summary("let no worker take events")
     .description(
       "Let no worker take events, until the queue is resumed. Workers finish the events that they hold. New workers " +
         "take none either, whatever the number of shards is then.",
@@ -25,13 +23,11 @@ export function addQueueCommands(program: Command, context: Context): void {
     .action(({ by }) => setPaused(actAs(context, by), context.stdout, true));
   queue
     .command("resume")
-    .summary("let workers take events again")
     .description("Let workers take events again, in the order in which they came.")
     .addOption(byOption())
     .action(({ by }) => setPaused(actAs(context, by), context.stdout, false));
   queue
     .command("retry-now")
-    .summary("retry events that failed now, instead of up to four hours later")
     .description(
       "Let events that failed, and wait for their next attempt, be tried now, the oldest first. Do it once the cause is " +
         "fixed: each attempt is one of 15, and an event that fails the last becomes a dead letter. It is safe while " +

@@ -1,30 +1,25 @@
 import { findRefusals, type RecordedRefusal, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import { parseLimitUpTo, parsePartnerId } from "../terminal/arguments.ts";
+import { limitOption, partnerOption } from "../terminal/arguments.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { parsePast } from "../terminal/duration.ts";
 import type { Column } from "../terminal/format-table.ts";
 import { printRows } from "../terminal/print.ts";
 
-const defaultLimit = 50;
-const maxLimit = 10_000;
-
 export function addRefusalsCommand(program: Command, context: Context): void {
+  const parseTime = (text: string) => parsePast(text, context.now());
   program
     .command("refusals")
-    .summary("requests that ingest refused, and why")
     .description(
       "List the requests that ingest refused lately, newest first. The newest 250 of each partner are kept for 7 days, " +
         "and as many of senders without a known secret. Shows no personal data but addresses.",
     )
-    .option("--partner <id>", "only of this partner", parsePartnerId)
+    .addOption(partnerOption("only requests"))
     .option("--strangers", "only of senders without a known secret")
-    .option("--since <time>", "only since then, such as 2026-11-20T12:00:00Z, 02:00 (in UTC) or 1h (ago)", (text) =>
-      parsePast(text, context.now()),
-    )
-    .option("--until <time>", "only before", (text) => parsePast(text, context.now()))
-    .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
+    .option("--since <time>", "only since then, such as 2026-11-20T12:00:00Z, 02:00 (in UTC) or 1h (ago)", parseTime)
+    .option("--until <time>", "only before", parseTime)
+    .addOption(limitOption(50, 10_000))
     .option("--json", "print a JSON array: requestId, at, partner, secretId, kind, status, code, violations, ip")
     .addHelpText(
       "after",

@@ -14,7 +14,6 @@ const clearScreen = "\u001b[H\u001b[2J";
 export function addStatusCommand(program: Command, context: Context): void {
   program
     .command("status")
-    .summary("show on one screen whether events get through")
     .description(
       "Show on one screen whether events get through: Redis, PostgreSQL, the queue, workers, partners, dead letters, " +
         "and what needs attention. It works if Redis or PostgreSQL is down, and takes some seconds at most.",
@@ -33,8 +32,7 @@ Exit codes: 0: nothing needs attention; 1: something does.`,
 }
 
 async function showOnce(context: Context, json: true | undefined): Promise<void> {
-  const status = await readStatus(context);
-  const concerns = findConcerns(status).map(({ text }) => text);
+  const { status, concerns } = await look(context);
   if (json) printJson(context.stdout, toJson(status, concerns));
   else printStatus(context.stdout, status, concerns);
   if (concerns.length > 0) throw new CommandFailure(`Needs attention: ${concerns.length}.`);
@@ -43,18 +41,18 @@ async function showOnce(context: Context, json: true | undefined): Promise<void>
 async function showAgainAndAgain(context: Context, json: true | undefined): Promise<never> {
   const { stdout } = context;
   context.endWithReader();
-  for (;;) {
-    const status = await readStatus(context);
-    const concerns = findConcerns(status).map(({ text }) => text);
-    if (json) {
-      printLine(stdout, toJsonLine(toJson(status, concerns)));
-    } else {
-      if (stdout.isTTY) stdout.write(clearScreen);
-      printStatus(stdout, status, concerns);
-      if (!stdout.isTTY) printLine(stdout);
-    }
-    await sleep(watchIntervalMs);
+  for (; ; await sleep(watchIntervalMs)) {
+    const { status, concerns } = await look(context);
+    if (stdout.isTTY && !json) stdout.write(clearScreen);
+    if (json) printLine(stdout, toJsonLine(toJson(status, concerns)));
+    else printStatus(stdout, status, concerns);
+    if (!stdout.isTTY && !json) printLine(stdout);
   }
+}
+
+async function look(context: Context) {
+  const status = await readStatus(context);
+  return { status, concerns: findConcerns(status).map(({ text }) => text) };
 }
 
 function toJson({ at, queue, database, lastHeardOf, quotas }: Status, concerns: string[]): unknown {

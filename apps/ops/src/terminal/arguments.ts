@@ -1,20 +1,26 @@
 import { isUuid } from "@booking-events/operations";
 import { cleanReference } from "@booking-events/schema";
-import { InvalidArgumentError } from "@commander-js/extra-typings";
+import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 
-/** Creates a parser for the number of rows. */
-export function parseLimitUpTo(maximum: number): (text: string) => number {
-  return (text) => {
+/** Of commands that list something. */
+export function limitOption(initial: number, maximum: number) {
+  const parse = (text: string) => {
     const limit = Number(text);
     if (!/^\d+$/.test(text) || limit < 1 || limit > maximum) {
       throw new InvalidArgumentError(`Give a whole number from 1 to ${maximum}.`);
     }
     return limit;
   };
+  return new Option("--limit <number>", `maximum number, up to ${maximum}`).argParser(parse).default(initial);
+}
+
+/** @param what such as: only events */
+export function partnerOption(what: string) {
+  return new Option("--partner <id>", `${what} of this partner`).argParser(parsePartnerId);
 }
 
 /** What can't be an id is no partner's, and must not be recorded: it may be anything. */
-export function parsePartnerId(text: string): string {
+function parsePartnerId(text: string): string {
   if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(text))
     throw new InvalidArgumentError(
       "The id of a partner has lower-case letters, digits, - and _. See ops partners list.",

@@ -1,18 +1,16 @@
 import { parsePast as parse, parseDuration, parseInstant } from "@booking-events/operations";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 
-const maxMs = 10 * 366 * 86_400_000;
-
 /** Parses `90s`, `30m`, `24h`, `7d` or `0`. A number needs a unit, since 30 could mean seconds or days. */
 export function parseDurationMs(text: string): number {
-  const ms = durationMs(text);
+  const ms = parseDuration(text);
   if (ms === undefined) throw new InvalidArgumentError("Give a number and a unit, such as 30m, 24h or 7d, or 0.");
   return ms;
 }
 
 /** Parses a future time: an ISO date (00:00 UTC), an ISO date-time with a zone, or a duration from now. */
 export function parseExpiry(text: string, now: Date): Date {
-  const ms = durationMs(text);
+  const ms = parseDuration(text);
   const time = ms === undefined ? parseInstant(text) : new Date(now.getTime() + ms);
   if (time === undefined) {
     throw new InvalidArgumentError(
@@ -28,8 +26,6 @@ export function parseExpiry(text: string, now: Date): Date {
  * which it was so late, in UTC, such as 02:00.
  */
 export function parsePast(text: string, now: Date): Date {
-  // A duration may be too long.
-  durationMs(text);
   const time = parse(text, now);
   if (time === undefined) {
     throw new InvalidArgumentError(
@@ -37,10 +33,4 @@ export function parsePast(text: string, now: Date): Date {
     );
   }
   return time;
-}
-
-function durationMs(text: string): number | undefined {
-  const ms = parseDuration(text);
-  if (ms !== undefined && ms > maxMs) throw new InvalidArgumentError("The duration is longer than ten years.");
-  return ms;
 }

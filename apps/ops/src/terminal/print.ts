@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
-import type { ReferenceKind } from "@booking-events/schema";
+import { toSeconds } from "@booking-events/operations";
 import type { Output } from "../context.ts";
-import { type Column, formatTable } from "./format-table.ts";
+import { type Column, formatTable, wrap } from "./format-table.ts";
 import { printable, toJson } from "./printable.ts";
 
 export function printLine(output: Output, line = ""): void {
@@ -39,19 +39,29 @@ export function printRows<Row>(
   else printTable(output, columns, rows);
 }
 
-/** Prints a line for each field that has a value, with the values aligned. */
-export function printFields(output: Output, fields: [label: string, value: string | null][]): void {
-  const present = fields.filter((field): field is [string, string] => field[1] !== null);
-  const labelWidth = Math.max(...present.map(([label]) => label.length));
-  for (const [label, value] of present) printLine(output, `  ${label.padEnd(labelWidth)}  ${printable(value)}`);
+/** Reports of one screen are as wide. */
+export const screenWidth = 80;
+
+/** Prints a text in the lines that it needs. What stands before the first one indents the others. */
+export function printWrapped(output: Output, before: string, text: string): void {
+  const lines = wrap(printable(text), screenWidth - before.length);
+  for (const [index, line] of lines.entries())
+    printLine(output, (index === 0 ? before : " ".repeat(before.length)) + line);
 }
 
-/** Most references are a trip's, so only a consumer's is marked. */
-export function withReferenceKind(reference: string, kind: ReferenceKind | null): string {
-  return kind === "consumer" ? `${reference} (the consumer's)` : reference;
+export type Field = [label: string, value: string | number | Date | null | undefined];
+
+/** Prints a line for each field that has a value, with the values aligned. */
+export function printFields(output: Output, fields: Field[]): void {
+  const present = fields.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const labelWidth = Math.max(...present.map(([label]) => label.length));
+  for (const [label, value] of present) {
+    const text = value instanceof Date ? toSeconds(value) : String(value);
+    printLine(output, `  ${label.padEnd(labelWidth)}  ${printable(text)}`);
+  }
 }
 
 /** Other outputs than a terminal have no width, and a terminal that does not know its width says 0. */
-export function widthOf(output: Output): number {
+function widthOf(output: Output): number {
   return (output.isTTY === true && output.columns) || Number.POSITIVE_INFINITY;
 }

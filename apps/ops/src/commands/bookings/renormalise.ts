@@ -1,7 +1,7 @@
 import { countDifferences, renormaliseBookings } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { parsePartnerId } from "../../terminal/arguments.ts";
+import { partnerOption } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { actAs, byOption } from "../../terminal/operator.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
@@ -9,13 +9,12 @@ import { printJson, printLine } from "../../terminal/print.ts";
 export function addRenormaliseCommand(bookings: Command, context: Context): void {
   bookings
     .command("renormalise")
-    .summary("read the contents of bookings again, after a rule has changed")
     .description(
-      "Compute the columns that follow from the payloads, such as phone numbers in E.164, and the hashes by which guests " +
-        "are found, and write those that differ. Payloads stay, and the feed gets no change. Each booking is read by its " +
+      "Read the contents of bookings again, after a rule has changed: compute the columns that follow from the payloads, " +
+        "such as phone numbers in E.164, and the hashes by which guests are found, and write those that differ. Payloads stay, and the feed gets no change. Each booking is read by its " +
         "partner's country at the time of its event.",
     )
-    .option("--partner <id>", "only this partner's bookings", parsePartnerId)
+    .addOption(partnerOption("only bookings"))
     .option("--dry-run", "only count the bookings that differ")
     .addOption(byOption())
     .option("--json", "print a JSON object: bookings (how many were read), changed, busy, isDryRun")

@@ -5,14 +5,13 @@ import { parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { actAs, byOption } from "../../terminal/operator.ts";
 import { printHeading, printJson, printLine } from "../../terminal/print.ts";
-import { describeReference, referenceKindOption } from "./reference-kind.ts";
+import { describeReference, referenceKindOption } from "../../terminal/reference.ts";
 
 export function addRepairCommand(bookings: Command, context: Context): void {
   bookings
     .command("repair")
-    .summary("correct bookings that differ from their events")
     .description(
-      "Fold the events in the log again, and store what the fold says where it differs: the booking, the outcomes of " +
+      "Correct bookings that differ from their events: fold the events in the log again, and store what the fold says where it differs: the booking, the outcomes of " +
         "its events, and a change in the feed. Without --yes, only shows what would be done. DUPLICATE_WINDOW_HOURS " +
         "must have the worker's value.",
     )
@@ -57,7 +56,7 @@ Examples:
 
 function printRepairs({ stdout }: Context, compared: number, repairs: Repair[], isDryRun: boolean): void {
   for (const repair of repairs) {
-    printHeading(stdout, `Booking ${describeReference(repair.referenceKind, repair.reference)} of ${repair.partner}`);
+    printHeading(stdout, `Booking ${describeReference(repair)} of ${repair.partner}`);
     for (const difference of repair.differences) printLine(stdout, `  ${difference}`);
     printLine(stdout, `  ${describeRepair(repair, isDryRun)}`);
   }

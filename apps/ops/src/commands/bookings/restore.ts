@@ -1,33 +1,36 @@
 import {
-  describeCount,
+  describeRestore,
   type PlannedBooking,
   planRestore,
   type Restored,
   type RestoreResults,
   RestoreSummary,
   restoreBookings,
-  toSeconds,
+  restoreReasons,
 } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { parsePast } from "../../terminal/duration.ts";
+import type { Column } from "../../terminal/format-table.ts";
 import { actAs, byOption } from "../../terminal/operator.ts";
 import { printFields, printJson, printLine, printTable } from "../../terminal/print.ts";
 import { printable } from "../../terminal/printable.ts";
-import { describeReference, referenceKindOption } from "./reference-kind.ts";
+import { referenceColumn, referenceKindOption } from "../../terminal/reference.ts";
 
 /** More of them are counted, and not shown. */
 const maxShown = 50;
 const maxInJson = 20_000;
 
+const reasons = Object.entries(restoreReasons).map(([reason, text]) => `  ${reason.padEnd(17)}  ${text}`);
+
 export function addRestoreCommand(bookings: Command, context: Context): void {
+  const parseTime = (text: string) => parsePast(text, context.now());
   bookings
     .command("restore")
-    .summary("put bookings back to what they were at a time")
     .description(
-      "Put bookings back to what they were at a time of receipt, by new events, which workers apply like any other. " +
+      "Put bookings back to what they were at a time of receipt: by new events, which workers apply like any other. " +
         "Wrong updates are undone, deleted bookings come back, and subscribers are told. A restore can itself be undone: " +
         "restore to a time before it.",
     )
@@ -37,15 +40,13 @@ export function addRestoreCommand(bookings: Command, context: Context): void {
       "only these bookings. Default: all that events have changed since",
       (text, previous: string[] = []) => [...previous, parseReference(text)],
     )
-    .requiredOption("--at <time>", "such as 2026-11-20T14:00:00Z, or how long ago, such as 2h", (text) =>
-      parsePast(text, context.now()),
-    )
+    .requiredOption("--at <time>", "such as 2026-11-20T14:00:00Z, or how long ago, such as 2h", parseTime)
     .option("--secret <id>", "only bookings that events by this secret have changed since")
     .option("--delete-new", "also delete bookings that have come since")
     .option(
       "--unless-changed-since <time>",
-      "leave bookings alone that changed after this time, the preview's",
-      (text) => parsePast(text, context.now()),
+      "leave bookings alone that changed after this, the preview's time",
+      parseTime,
     )
     .addOption(referenceKindOption())
     .option("--dry-run", "only show what would change")
@@ -60,13 +61,7 @@ export function addRestoreCommand(bookings: Command, context: Context): void {
       "after",
       `
 Left as they are:
-  same               as it was, in state and content
-  new                it has come since; --delete-new deletes it
-  in-queue           it has events that were not applied yet: wait, and run the command again
-  changed-meanwhile  it was changed after --unless-changed-since, or while this ran. The newer event wins
-  not-in-log         the log no longer has what it was
-  erased             erased bookings never come back
-  unknown            the partner has no such booking
+${reasons.join("\n")}
 
 What a partner sends while this runs wins over the restore. The restore undoes everything since then, also what others
 than --secret have sent, and right events after the wrong ones: name the references to leave other bookings alone. Open dead letters are older than the restore, so to replay them afterwards
@@ -89,8 +84,9 @@ Examples:
       const restored = await (options.dryRun
         ? planRestore(context, request, progress)
         : restoreBookings(actAs(context, options.by), request, progress));
-      if (options.json) printRestoredJson(context, { partner, at: options.at, preview, restored });
-      else printRestored(context, { at: options.at, preview, restored });
+      const result = { at: options.at, preview, restored };
+      if (options.json) printRestoredJson(context, partner, result);
+      else printRestored(context, result);
       requireDone(restored.results);
     });
 }
@@ -117,85 +113,33 @@ interface Result {
   restored: Restored;
 }
 
-function printRestoredJson(
-  { stdout }: Context,
-  { partner, at, preview, restored: { readAt, logBegins, results } }: Result & { partner: string },
-): void {
-  const { counts, fields, shown, omitted } = preview;
-  printJson(stdout, {
-    partner,
-    at,
-    isDryRun: results === null,
-    readAt,
-    logBegins,
-    counts,
-    fields: Object.fromEntries(fields),
-    bookings: shown,
-    omitted,
-    results,
-  });
+function printRestoredJson({ stdout }: Context, partner: string, { at, preview, restored }: Result): void {
+  const { counts, fields, shown: bookings, omitted } = preview;
+  const isDryRun = restored.results === null;
+  const found = { counts, fields: Object.fromEntries(fields), bookings, omitted };
+  printJson(stdout, { partner, at, isDryRun, ...restored, ...found });
 }
 
 function printRestored({ stdout, stderr }: Context, { at, preview, restored }: Result): void {
-  const { shown, counts } = preview;
-  const { results, readAt, logBegins } = restored;
-  if (shown.length > 0) printTable(stdout, columns, shown.toSorted(compareReferences).slice(0, maxShown));
-  if (shown.length > maxShown)
-    printLine(stdout, `… and ${shown.length + preview.omitted - maxShown} more; see --json.`);
-  const would = results === null ? "would be " : "";
+  const { shown, omitted, restorable } = preview;
+  const first = shown.toSorted(compareReferences).slice(0, maxShown);
+  if (first.length > 0) printTable(stdout, columns, first);
+  if (shown.length > maxShown) printLine(stdout, `… and ${shown.length + omitted - maxShown} more; see --json.`);
   printLine(stdout, `To ${at.toISOString()}:`);
-  printFields(stdout, [
-    ["Put back", describeCount(counts.update, "booking")],
-    ["Deleted", counts.delete === 0 ? null : describeCount(counts.delete, "booking")],
-    ["Fields", preview.fields.size === 0 ? null : describeFields(preview.fields)],
-    ["Left", describeLeft(counts)],
-    ["Others", describeOthers(preview, would)],
-    ["Dead letters", describeDead(preview)],
-    ["Log", logBegins !== null && logBegins > at ? `it begins at ${toSeconds(logBegins)}, after that time` : null],
-    ["Events", results === null ? null : describeResults(results)],
-  ]);
-  if (results === null && counts.update + counts.delete > 0)
-    printLine(stderr, `Nothing was done. To do it: --yes --unless-changed-since ${readAt.toISOString()}`);
+  printFields(stdout, describeRestore(preview, at, restored));
+  if (restored.results === null && restorable > 0)
+    printLine(stderr, `Nothing was done. To do it: --yes --unless-changed-since ${restored.readAt.toISOString()}`);
 }
 
 function compareReferences(one: PlannedBooking, other: PlannedBooking): number {
   return one.reference.localeCompare(other.reference, "en", { numeric: true });
 }
 
-const columns = [
-  {
-    header: "REFERENCE",
-    value: ({ referenceKind, reference }: PlannedBooking) => describeReference(referenceKind ?? "trip", reference),
-  },
-  { header: "ACTION", value: ({ action, reason }: PlannedBooking) => action ?? `none: ${reason}` },
-  { header: "FIELDS", value: ({ changedFields }: PlannedBooking) => changedFields.join(", ") },
+const columns: Column<PlannedBooking>[] = [
+  referenceColumn,
+  { header: "ACTION", value: ({ action, reason }) => action ?? `none: ${reason}` },
+  { header: "FIELDS", value: ({ changedFields }) => changedFields.join(", ") },
 ];
-
-function describeFields(fields: Map<string, number>): string {
-  const most = [...fields].sort(([, one], [, other]) => other - one).slice(0, 10);
-  const names = most.map(([name, count]) => `${name} (${count})`).join(", ");
-  return fields.size > most.length ? `${names}, and ${fields.size - most.length} more` : names;
-}
-
-function describeLeft({ update: _update, delete: _delete, ...left }: RestoreSummary["counts"]): string | null {
-  const parts = Object.entries(left).flatMap(([reason, count]) => (count === 0 ? [] : `${count} ${reason}`));
-  return parts.length === 0 ? null : parts.join(", ");
-}
-
-function describeOthers({ changedByOthers }: RestoreSummary, would: string): string | null {
-  if (changedByOthers === 0) return null;
-  return `${describeCount(changedByOthers, "booking")} had events of other secrets since, which ${would || "were "}undone, too`;
-}
-
-function describeDead({ withDeadLetters }: RestoreSummary): string | null {
-  return withDeadLetters === 0 ? null : `${describeCount(withDeadLetters, "booking")} with open ones, which stay`;
-}
-
-function describeResults({ queued, applied, superseded, erased, dead, waiting }: RestoreResults): string {
-  const rest = { superseded, erased, dead, waiting };
-  const parts = Object.entries(rest).flatMap(([what, count]) => (count === 0 ? [] : `${count} ${what}`));
-  return [`${queued} queued`, `${applied} applied`, ...parts].join(", ");
-}
 
 function requireDone(results: RestoreResults | null): void {
   if (results === null || results.waiting + results.dead === 0) return;

@@ -1,5 +1,6 @@
 import {
   type BookingDetails,
+  describeCount,
   describeTrip,
   findStory,
   pickTrip,
@@ -11,22 +12,18 @@ import {
 import { parseJson, type ReferenceKind } from "@booking-events/schema";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { parseEventId, parseLimitUpTo, parseReference } from "../../terminal/arguments.ts";
+import { limitOption, parseEventId, parseReference } from "../../terminal/arguments.ts";
 import { parsePast } from "../../terminal/duration.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printFields, printHeading, printJson, printLine, printTable } from "../../terminal/print.ts";
 import { printable, toJsonLine } from "../../terminal/printable.ts";
-import { describeReference, referenceKindOption } from "./reference-kind.ts";
-
-const defaultEventLimit = 50;
-const maxEventLimit = 1_000;
+import { describeReference, referenceKindOption } from "../../terminal/reference.ts";
 
 export function addShowCommand(bookings: Command, context: Context): void {
   bookings
     .command("show")
-    .summary("show one booking and its events")
     .description(
-      "Show a booking's state, its trip, and its newest events in the order that decides the state: those that were " +
+      "Show one booking and its events: its state, its trip, and its newest events, in the order that counts: those that were " +
         "applied, those that wait in the queue and those that could not be applied, why each did what it did, and which " +
         "fields it changed. Values may be personal data of guests, and are shown only with --payload.",
     )
@@ -40,12 +37,7 @@ export function addShowCommand(bookings: Command, context: Context): void {
     .option("--diff", "list the fields that each event changed; with --payload, their values before and after")
     .option("--payload", "show the whole booking, with personal data of guests")
     .addOption(referenceKindOption())
-    .option(
-      "--limit <number>",
-      `maximum number of events, up to ${maxEventLimit}`,
-      parseLimitUpTo(maxEventLimit),
-      defaultEventLimit,
-    )
+    .addOption(limitOption(50, 1_000))
     .option("--before <eventId>", "only applied events before this one", parseEventId)
     .option(
       "--json",
@@ -131,19 +123,18 @@ function toJsonEvent({ id, kind, sequence, receivedAt, status, why, applied, cha
 }
 
 function printStory({ stdout }: Context, story: Story, options: ShowOptions): void {
-  const { partner, reference, referenceKind, booking, erased, events, queue } = story;
-  const name = describeReference(referenceKind ?? "trip", reference);
-  printHeading(stdout, `Booking ${name} of ${partner}${describeState(story, options)}`);
+  const { partner, booking, erased, events, queue } = story;
+  printHeading(stdout, `Booking ${describeReference(story)} of ${partner}${describeState(story, options)}`);
   printLine(stdout);
   const content = toContent(booking?.payload);
   printFields(stdout, [
-    ["Created", booking === undefined ? null : toSeconds(booking.createdAt)],
-    ["Updated", booking === undefined ? null : toSeconds(booking.updatedAt)],
+    ["Created", booking?.createdAt],
+    ["Updated", booking?.updatedAt],
     ["Erased", erased === null ? null : `${toSeconds(erased.at)} by ${erased.by ?? "an operator who is not recorded"}`],
-    ["Deleted", booking?.deletedAt ? toSeconds(booking.deletedAt) : null],
+    ["Deleted", booking?.deletedAt],
     ...describeTrip(pickTrip(content)),
     ["Content", booking === undefined || erased !== null ? null : describeContent(content, booking, options)],
-    ["Queue", queue === undefined ? null : describeSearch(queue)],
+    ["Queue", queue && describeSearch(queue)],
   ]);
   printLine(stdout);
   if (events.length === 0) return;
@@ -222,7 +213,7 @@ function describeContent(
   const count = Object.keys(content).length;
   if (contentRemovedAt !== null) return `removed ${toSeconds(contentRemovedAt)}, some time after the deletion`;
   if (count === 0) return "none, since no create or update has been received";
-  const fields = count === 1 ? "1 field" : `${count} fields`;
+  const fields = describeCount(count, "field");
   return options.payload ? fields : `${fields}, shown with --payload`;
 }
 

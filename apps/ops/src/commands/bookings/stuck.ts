@@ -1,24 +1,22 @@
 import { findStuck, type StuckEvent, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { parseLimitUpTo } from "../../terminal/arguments.ts";
+import { limitOption, partnerOption } from "../../terminal/arguments.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { printJson, printLine, printTable } from "../../terminal/print.ts";
-import { describeReference } from "./reference-kind.ts";
+import { referenceColumn } from "../../terminal/reference.ts";
 
-const defaultLimit = 50;
 const maxLimit = 1_000;
 
 export function addStuckCommand(bookings: Command, context: Context): void {
   bookings
     .command("stuck")
-    .summary("list events that are not applied, and why")
     .description(
       "List the events that were accepted and are not applied, the oldest first: those that wait for a worker, are held " +
         "by one, are delayed until their next attempt, or are dead letters; with why, and when they are tried again.",
     )
-    .option("--partner <id>", "only of this partner")
-    .option("--limit <number>", `maximum number of events, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
+    .addOption(partnerOption("only events"))
+    .addOption(limitOption(50, maxLimit))
     .option(
       "--json",
       "print a JSON object: events (id, partner, referenceKind, reference, kind, status, receivedAt, nextAttemptAt, " +
@@ -46,11 +44,7 @@ Example:
 const columns: Column<StuckEvent>[] = [
   { header: "RECEIVED", value: ({ receivedAt }) => (receivedAt === null ? "?" : toSeconds(receivedAt)) },
   { header: "PARTNER", value: ({ partner }) => partner ?? "?" },
-  {
-    header: "REFERENCE",
-    value: ({ referenceKind, reference }) =>
-      reference === null ? "?" : describeReference(referenceKind ?? "trip", reference),
-  },
+  referenceColumn,
   { header: "KIND", value: ({ kind }) => kind ?? "?" },
   { header: "STATUS", value: ({ status }) => status },
   { header: "EVENT ID", value: ({ id }) => id },

@@ -4,14 +4,13 @@ import type { Context } from "../../context.ts";
 import { parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printHeading, printJson, printLine } from "../../terminal/print.ts";
-import { describeReference, referenceKindOption } from "./reference-kind.ts";
+import { describeReference, referenceKindOption } from "../../terminal/reference.ts";
 
 export function addVerifyCommand(bookings: Command, context: Context): void {
   bookings
     .command("verify")
-    .summary("compare bookings with their events")
     .description(
-      "Fold the events in the log again, and compare the result with the bookings and with each event's outcome. " +
+      "Compare bookings with their events: fold the events in the log again, and compare the result with the bookings and with each event's outcome. " +
         "Changes nothing. DUPLICATE_WINDOW_HOURS must have the worker's value.",
     )
     .argument("[partner]", "only this partner's bookings")
@@ -41,9 +40,9 @@ function printSum({ stdout }: Context, sum: VerificationSum, asJson: boolean): v
   const { bookings, events, olderThanLog, different } = sum;
   if (asJson) printJson(stdout, sum);
   else {
-    for (const { partner, referenceKind, reference, differences } of different) {
-      printHeading(stdout, `Booking ${describeReference(referenceKind, reference)} of ${partner}`);
-      for (const difference of differences) printLine(stdout, `  ${difference}`);
+    for (const booking of different) {
+      printHeading(stdout, `Booking ${describeReference(booking)} of ${booking.partner}`);
+      for (const difference of booking.differences) printLine(stdout, `  ${difference}`);
     }
     printLine(
       stdout,

@@ -12,7 +12,6 @@ import { collectEventIds, describeLetters } from "./letters.ts";
 export function addDiscardCommand(deadLetters: Command, context: Context): void {
   deadLetters
     .command("discard")
-    .summary("close dead letters without applying their events")
     .description("Close dead letters without applying their events. The rows stay, with the reason.")
     .argument("<eventId...>", "UUIDs", collectEventIds)
     .requiredOption("--reason <text>", "why; recorded with each dead letter", parseNote)

@@ -1,7 +1,8 @@
-import { type DeadLetter, isInQueue } from "@booking-events/operations";
+import { type DeadLetter, describeCount, isInQueue } from "@booking-events/operations";
 import type { Output } from "../../context.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
-import { printFields, withReferenceKind } from "../../terminal/print.ts";
+import { printFields } from "../../terminal/print.ts";
+import { describeReference } from "../../terminal/reference.ts";
 
 export function describeState(letter: DeadLetter): string {
   if (letter.resolution !== null) return letter.resolution;
@@ -12,19 +13,17 @@ export function printLetter(output: Output, letter: DeadLetter): void {
   printFields(output, [
     ["Partner", letter.partner],
     ["Kind", letter.kind],
-    ["Reference", letter.reference && withReferenceKind(letter.reference, letter.referenceKind)],
-    ["Sequence", letter.sequence === null ? null : String(letter.sequence)],
+    ["Reference", letter.reference && describeReference(letter)],
+    ["Sequence", letter.sequence],
     ["Error", `${letter.errorCode}: ${letter.error}`],
-    ["Attempts", String(letter.attempts)],
+    ["Attempts", letter.attempts],
     ["State", describeState(letter)],
-    ["Failed", letter.failedAt.toISOString()],
-    ["Replayed", describeDeed(letter.replayedAt, letter.replayedBy)],
-    ["Resolved", describeDeed(letter.resolvedAt, letter.resolvedBy)],
+    ["Failed", letter.failedAt],
+    ["Replayed", letter.replayedAt],
+    ["Replayed by", letter.replayedBy],
+    ["Resolved", letter.resolvedAt],
+    ["Resolved by", letter.resolvedBy],
   ]);
-}
-
-function describeDeed(at: Date | null, by: string | null): string | null {
-  return at === null ? null : `${at.toISOString()} by ${by}`;
 }
 
 /** For example: 3 dead letters (2 × STALLED, 1 × 22P02) */
@@ -32,7 +31,7 @@ export function describeLetters(letters: DeadLetter[]): string {
   const counts = [...Map.groupBy(letters, ({ errorCode }) => errorCode)].map(
     ([code, { length }]) => `${length} × ${code}`,
   );
-  return `${letters.length} dead letter${letters.length === 1 ? "" : "s"} (${counts.join(", ")})`;
+  return `${describeCount(letters.length, "dead letter")} (${counts.join(", ")})`;
 }
 
 export function collectEventIds(text: string, previous: string[] = []): string[] {

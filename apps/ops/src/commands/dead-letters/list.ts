@@ -1,27 +1,24 @@
 import { type DeadLetter, findLetters, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { parseLimitUpTo, parsePartnerId } from "../../terminal/arguments.ts";
+import { limitOption, partnerOption } from "../../terminal/arguments.ts";
 import { parsePast } from "../../terminal/duration.ts";
 import type { Column } from "../../terminal/format-table.ts";
-import { printLine, printRows, withReferenceKind } from "../../terminal/print.ts";
+import { printLine, printRows } from "../../terminal/print.ts";
+import { referenceColumn } from "../../terminal/reference.ts";
 import { describeState } from "./letters.ts";
-
-const defaultLimit = 100;
-const maxLimit = 10_000;
 
 export function addListCommand(deadLetters: Command, context: Context): void {
   const parseTime = (text: string) => parsePast(text, context.now());
   deadLetters
     .command("list")
-    .summary("list open dead letters, oldest first")
     .description("List open dead letters, oldest first. Shows no personal data.")
-    .option("--partner <id>", "only dead letters of this partner", parsePartnerId)
+    .addOption(partnerOption("only dead letters"))
     .option("--code <code>", "only dead letters with this error code")
     .option("--since <time>", "only what failed since, such as 02:00 (in UTC) or 2h (ago)", parseTime)
     .option("--until <time>", "only what failed before", parseTime)
     .option("--resolved", "closed dead letters too")
-    .option("--limit <number>", `maximum number, up to ${maxLimit}`, parseLimitUpTo(maxLimit), defaultLimit)
+    .addOption(limitOption(100, 10_000))
     .option(
       "--json",
       "print a JSON array: eventId, partner, kind, referenceKind, reference, sequence, arrivalDay, errorCode, error, " +
@@ -51,9 +48,6 @@ const columns: Column<DeadLetter>[] = [
   { header: "EVENT ID", value: ({ eventId }) => eventId },
   { header: "KIND", value: ({ kind }) => kind ?? "?" },
   { header: "PARTNER", value: ({ partner }) => partner ?? "?" },
-  {
-    header: "REFERENCE",
-    value: ({ reference, referenceKind }) => (reference === null ? "?" : withReferenceKind(reference, referenceKind)),
-  },
+  referenceColumn,
 ];
 const stateColumn: Column<DeadLetter> = { header: "STATE", value: describeState };

@@ -1,7 +1,7 @@
 import { findLetters, findLettersOf, type Replay, replayDeadLetters } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { parsePartnerId } from "../../terminal/arguments.ts";
+import { partnerOption } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/format-table.ts";
@@ -12,14 +12,13 @@ import { collectEventIds, describeLetters } from "./letters.ts";
 export function addReplayCommand(deadLetters: Command, context: Context): void {
   deadLetters
     .command("replay")
-    .summary("put dead letters back into the queue")
     .description(
       "Put dead letters back into the queue, and print what became of them. Each event keeps its id and its place in " +
         "the order. A second replay is safe, since an event is never applied twice.",
     )
     .argument("[eventId...]", "UUIDs", collectEventIds)
     .option("--all", "all open dead letters, or those that --partner and --code select")
-    .option("--partner <id>", "with --all: only dead letters of this partner", parsePartnerId)
+    .addOption(partnerOption("with --all: only dead letters"))
     .option("--code <code>", "with --all: only dead letters with this error code")
     .option("--yes", "don't ask for confirmation")
     .addOption(byOption())

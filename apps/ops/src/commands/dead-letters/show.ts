@@ -9,7 +9,6 @@ import { describeState, printLetter } from "./letters.ts";
 export function addShowCommand(deadLetters: Command, context: Context): void {
   deadLetters
     .command("show")
-    .summary("show one dead letter")
     .description(
       "Show one dead letter, and what became of it. The queued event holds personal data of guests, and is shown " +
         "only with --payload.",

@@ -8,28 +8,29 @@ import {
   requireLetters,
   toSeconds,
 } from "@booking-events/operations";
-import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import { type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { CommandFailure } from "../../terminal/command-failure.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import type { Column } from "../../terminal/format-table.ts";
 import { actAs, byOption } from "../../terminal/operator.ts";
-import { printJson, printLine, printRows, withReferenceKind } from "../../terminal/print.ts";
+import { printJson, printLine, printRows } from "../../terminal/print.ts";
+import { referenceColumn } from "../../terminal/reference.ts";
 
 /** Adds the command for readers of the feed, or the same for subscriptions, each of which is a reader. */
 export function addDeadLettersCommand(parent: Command, context: Context, what: LetterOwner["what"]): void {
   parent
     .command("dead-letters")
-    .summary(`list, replay or discard what a ${what} could not be given`)
     .description(
-      `List the changes that a ${what} could not be given although they were tried for days, in the order of the ` +
+      `List, replay or discard what a ${what} could not be given: changes that were tried for days, in the order of the ` +
         "feed. Fix the cause, and then replay them: they are tried again at once. What is discarded is not delivered. " +
         "Shows no personal data.",
     )
     .argument("<name>", `the ${what}'s name`)
     .option("--replay <changeId>", "replay this one; may be repeated", collectIds)
-    .option("--discard <changeId>", "discard this one; may be repeated", collectIds)
-    .option("--replay-all", "replay all")
+    .addOption(
+      new Option("--discard <changeId>", "discard this one; may be repeated").argParser(collectIds).conflicts("replay"),
+    )
+    .addOption(new Option("--replay-all", "replay all").conflicts(["replay", "discard"]))
     .option("--yes", "don't ask for confirmation")
     .addOption(byOption())
     .option(
@@ -56,13 +57,9 @@ interface Deed {
 /** @returns undefined: list them */
 function readDeed(options: { replay?: number[]; discard?: number[]; replayAll?: true }): Deed | undefined {
   const { replay, discard, replayAll } = options;
-  const deeds: Deed[] = [
-    ...(replay === undefined ? [] : [{ verb: "Replay" as const, ids: replay }]),
-    ...(discard === undefined ? [] : [{ verb: "Discard" as const, ids: discard }]),
-    ...(replayAll === undefined ? [] : [{ verb: "Replay" as const, ids: null }]),
-  ];
-  if (deeds.length > 1) throw new CommandFailure("Give one of --replay, --discard and --replay-all.", { exitCode: 2 });
-  return deeds[0];
+  if (replayAll) return { verb: "Replay", ids: null };
+  if (replay !== undefined) return { verb: "Replay", ids: replay };
+  return discard && { verb: "Discard", ids: discard };
 }
 
 async function act(
@@ -96,9 +93,6 @@ const columns: Column<FeedDeadLetter>[] = [
   { header: "ATTEMPTS", value: ({ attempts }) => String(attempts) },
   { header: "CHANGE", value: ({ change }) => change ?? "?" },
   { header: "PARTNER", value: ({ partner }) => partner ?? "?" },
-  {
-    header: "REFERENCE",
-    value: ({ reference, referenceKind }) => (reference === null ? "?" : withReferenceKind(reference, referenceKind)),
-  },
+  referenceColumn,
   { header: "BOOKING ID", value: ({ bookingId }) => bookingId },
 ];

@@ -19,7 +19,6 @@ import { addSearchOptions, readSearch, type SearchOptions } from "./search.ts";
 
 export function addEraseCommand(guests: Command, context: Context): void {
   addSearchOptions(guests.command("erase"))
-    .summary("erase a guest everywhere")
     .description(
       "Erase the bookings of a guest: their content, references and idempotency keys in the log, the bookings, the " +
         "feed, the dead letters and the queue. Each booking leaves a row that only a keyed hash identifies, so that " +

@@ -1,4 +1,4 @@
-import { findGuest, type StoredFindings, toSeconds } from "@booking-events/operations";
+import { type Findings, findGuest, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context, Output } from "../../context.ts";
 import type { Column } from "../../terminal/format-table.ts";
@@ -7,9 +7,8 @@ import { addSearchOptions, readSearch } from "./search.ts";
 
 export function addFindCommand(guests: Command, context: Context): void {
   addSearchOptions(guests.command("find"))
-    .summary("list the bookings of a guest")
     .description(
-      "List the bookings that hold the value, or have held it, and the dead letters that do. Events that still wait " +
+      "List the bookings of a guest: those that hold the value, or have held it, and the dead letters that do. Events that still wait " +
         "in the queue are not listed. Every address and number that was sent as consumerEmail or consumerPhone is " +
         "found, however it was written. Numbers with the same end, such as one without a country code, are listed apart: " +
         "they may be the guest's. By a consumer's reference, only trips that have it now are found.",
@@ -38,7 +37,7 @@ Examples:
     });
 }
 
-function toJsonObject(exact: StoredFindings, near: StoredFindings) {
+function toJsonObject(exact: Findings, near: Findings) {
   return {
     bookings: exact.bookings.map(describeBooking),
     deadLetters: exact.letters.map(({ eventId }) => eventId),
@@ -47,24 +46,24 @@ function toJsonObject(exact: StoredFindings, near: StoredFindings) {
   };
 }
 
-function describeBooking({ partner, referenceKind, reference, state, updatedAt }: StoredFindings["bookings"][number]) {
+function describeBooking({ partner, referenceKind, reference, state, updatedAt }: Findings["bookings"][number]) {
   return { partner, referenceKind, reference, state, updatedAt };
 }
 
-export function printFindings(output: Output, { bookings, letters }: StoredFindings): void {
+export function printFindings(output: Output, { bookings, letters }: Findings): void {
   if (bookings.length === 0) printLine(output, "No bookings.");
   else printTable(output, columns, bookings);
   for (const { eventId } of letters) printLine(output, `Dead letter ${eventId}`);
 }
 
-export function printNearMisses(output: Output, { bookings, letters }: StoredFindings): void {
+export function printNearMisses(output: Output, { bookings, letters }: Findings): void {
   printLine(output);
   printLine(output, "Near misses, which may be the guest's. Compare them: ops bookings show --payload");
   if (bookings.length > 0) printTable(output, columns, bookings);
   for (const { eventId } of letters) printLine(output, `Dead letter ${eventId}`);
 }
 
-const columns: Column<StoredFindings["bookings"][number]>[] = [
+const columns: Column<Findings["bookings"][number]>[] = [
   { header: "PARTNER", value: ({ partner }) => partner },
   { header: "KIND", value: ({ referenceKind }) => referenceKind },
   { header: "REFERENCE", value: ({ reference }) => reference },

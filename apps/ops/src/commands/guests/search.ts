@@ -1,7 +1,7 @@
 import { type GuestSearch, toGuestSearch } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { notDecoded, parsePartnerId } from "../../terminal/arguments.ts";
+import { notDecoded, partnerOption } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { readLine } from "../../terminal/confirm.ts";
 
@@ -17,7 +17,7 @@ export function addSearchOptions(command: Command): Command {
     .option("--email <address>", "an e-mail address of the guest; - reads it from stdin")
     .option("--phone <number>", "a phone number of the guest, best with + and the country code; - reads it from stdin")
     .option("--reference <text>", "the reference of a trip or of a consumer; - reads it from stdin")
-    .option("--partner <id>", "only this partner's bookings", parsePartnerId);
+    .addOption(partnerOption("only bookings"));
 }
 
 /** @throws CommandFailure unless the options name exactly one value */

@@ -3,13 +3,6 @@ import { CommandFailure } from "../../terminal/command-failure.ts";
 
 const lineFeed = 0x0a;
 const blank = /^[\ufeff\s]*$/;
-const compressions = [
-  { name: "gzip", start: [0x1f, 0x8b], command: "gunzip -c" },
-  { name: "zip", start: [0x50, 0x4b, 0x03, 0x04], command: "unzip -p" },
-  { name: "zstd", start: [0x28, 0xb5, 0x2f, 0xfd], command: "zstd -dc" },
-  { name: "xz", start: [0xfd, 0x37, 0x7a, 0x58], command: "xz -dc" },
-  { name: "bzip2", start: [0x42, 0x5a, 0x68], command: "bzip2 -dc" },
-];
 
 /**
  * Passes a file on, unless its first line shows that it has another format than JSON lines. Each of its lines would be
@@ -35,12 +28,12 @@ export async function* requireJsonLines(
     head = Buffer.concat([head, bytes]);
     const line = firstLine(head);
     if (line === undefined && head.length <= maxLineBytes) continue;
-    requireFormat(head, { line, isWhole: line !== undefined, file });
+    requireFormat(head, line, { isWhole: line !== undefined, file });
     yield head;
     head = undefined;
   }
   if (head === undefined) return;
-  requireFormat(head, { line: firstLine(head), isWhole: true, file });
+  requireFormat(head, firstLine(head), { isWhole: true, file });
   yield head;
 }
 
@@ -54,38 +47,15 @@ function firstLine(bytes: Buffer): string | undefined {
   return undefined;
 }
 
-function requireFormat(
-  head: Buffer,
-  { line, isWhole, file }: { line: string | undefined; isWhole: boolean; file: string },
-): void {
-  const problem = findBinaryFormat(head, file) ?? findOtherText((line ?? head.toString()).trim(), isWhole, file);
-  if (problem !== undefined) throw new CommandFailure(`${problem} Nothing was imported.`);
-}
-
-function findBinaryFormat(head: Buffer, file: string): string | undefined {
-  const compression = compressions.find(({ start }) => start.every((byte, index) => head[index] === byte));
-  if (compression !== undefined)
-    return `${file} is compressed with ${compression.name}. Import what ${compression.command} makes of it.`;
-  const [first, second] = head;
-  const hasMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
-  if (head.length > 1 && (hasMark || first === 0 || second === 0))
-    return `${file} is UTF-16 or binary, not UTF-8. Import what iconv -f UTF-16 -t UTF-8 makes of it.`;
-  return undefined;
-}
-
-function findOtherText(text: string, isWhole: boolean, file: string): string | undefined {
-  const line = text.replace(/^\ufeff\s*/, "");
-  if (line === "") return isWhole ? `${file} is empty.` : undefined;
-  if (line.startsWith("["))
-    return `${file} is a JSON array, not JSON lines. Import what jq -c '.[]' makes of it: each booking on a line.`;
-  if (!line.startsWith("{"))
-    return `${file} is not JSON lines: its first line does not begin with {. Each line must be a booking as a JSON object.`;
-  if (!isWhole) return undefined;
-  if (line.endsWith(","))
-    return `${file} is part of a JSON array, not JSON lines: its first line ends with a comma. Each line must be a booking.`;
-  if (isUnfinished(line))
-    return `${file} is not JSON lines: its first line is no whole JSON object. Import what jq -c . makes of it.`;
-  return undefined;
+/** @param isWhole the line has ended */
+function requireFormat(head: Buffer, line: string | undefined, { isWhole, file }: { isWhole: boolean; file: string }) {
+  const text = (line ?? head.toString()).replace(/^[\ufeff\s]*/, "").trimEnd();
+  if (text === "" && isWhole) throw new CommandFailure(`${file} is empty. Nothing was imported.`);
+  if (text.startsWith("{") && !text.includes("\0") && !(isWhole && (text.endsWith(",") || isUnfinished(text)))) return;
+  throw new CommandFailure(
+    `${file} is not JSON lines in UTF-8: its first line must be a booking, as a whole JSON object. Unpack a compressed ` +
+      "file, such as by gunzip -c; make lines of an array by jq -c '.[]', and of objects by jq -c . Nothing was imported.",
+  );
 }
 
 function isUnfinished(line: string): boolean {

@@ -8,7 +8,6 @@ import { printLine } from "../../terminal/print.ts";
 export function addAttachCommand(queue: Command, context: Context): void {
   queue
     .command("attach")
-    .summary("let the queue feed this database from now on")
     .description(
       "Let the queue feed the database of DATABASE_URL from now on, and no longer the one that it has fed. The queue " +
         "records the first database that it feeds, and workers, lookups and commands with another one refuse to work: " +

@@ -11,19 +11,17 @@ import {
 } from "@booking-events/operations";
 import { version } from "@booking-events/runtime";
 import type { Output } from "../../context.ts";
-import { type Column, wrap } from "../../terminal/format-table.ts";
-import { printHeading, printLine, printTable } from "../../terminal/print.ts";
-import { printable } from "../../terminal/printable.ts";
+import type { Column } from "../../terminal/format-table.ts";
+import { printHeading, printLine, printTable, printWrapped, screenWidth } from "../../terminal/print.ts";
 
-const width = 80;
 const maxPartners = 10;
 const maxCodes = 5;
 const maxReaders = 5;
-const labelWidth = 12;
+const labelWidth = 14;
 
 /** Prints one screen. */
 export function printStatus(output: Output, status: Status, concerns: string[]): void {
-  printHeading(output, `booking-events ${version}`.padEnd(width - 20) + toSeconds(status.at));
+  printHeading(output, `booking-events ${version}`.padEnd(screenWidth - 20) + toSeconds(status.at));
   const { queue, database } = status;
   const fields = {
     Redis: describe(queue, describeRedis),
@@ -35,16 +33,10 @@ export function printStatus(output: Output, status: Status, concerns: string[]):
     Log: describe(database, describeLog),
     Readers: describe(database, describeReaders),
   };
-  for (const [label, text] of Object.entries(fields)) printField(output, label, text);
+  for (const [label, text] of Object.entries(fields)) printWrapped(output, label.padEnd(labelWidth), text);
   if ("value" in database && database.value.data !== null) printPartners(output, status, database.value.data.rates);
   printLine(output);
   printConcerns(output, concerns);
-}
-
-function printField(output: Output, label: string, text: string): void {
-  const [first = "", ...others] = wrap(printable(text), width - labelWidth - 2);
-  printLine(output, `${label.padEnd(labelWidth)}  ${first}`);
-  for (const line of others) printLine(output, `${" ".repeat(labelWidth)}  ${line}`);
 }
 
 function describe<Value>(reading: Reading<Value>, describeValue: (value: Value) => string): string {
@@ -150,16 +142,12 @@ function printPartners(output: Output, { at, lastHeardOf }: Status, { partners, 
     { header: "LAST HEARD OF", value: (name) => describeLast(lastHeardOf.get(name)) },
   ];
   printLine(output);
-  printTable(output, columns, names.slice(0, maxPartners), width);
+  printTable(output, columns, names.slice(0, maxPartners), screenWidth);
   if (names.length > maxPartners) printLine(output, `and ${names.length - maxPartners} more (--json shows all)`);
 }
 
 function printConcerns(output: Output, concerns: string[]): void {
   if (concerns.length === 0) printLine(output, "Nothing needs attention.");
   else printHeading(output, "Needs attention");
-  for (const concern of concerns) {
-    const [first = "", ...others] = wrap(printable(concern), width - 2);
-    printLine(output, `- ${first}`);
-    for (const line of others) printLine(output, `  ${line}`);
-  }
+  for (const concern of concerns) printWrapped(output, "- ", concern);
 }

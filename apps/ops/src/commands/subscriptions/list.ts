@@ -1,6 +1,7 @@
 import {
   describeBehind,
   describeReaderState,
+  describeTarget,
   listSubscriptions,
   type SubscriptionRow,
   toProgress,
@@ -13,7 +14,6 @@ import { printRows } from "../../terminal/print.ts";
 export function addListCommand(subscriptions: Command, context: Context): void {
   subscriptions
     .command("list")
-    .summary("list subscriptions, and how far each is behind")
     .description("List subscriptions, and how far each is behind. Shows no key and no token.")
     .option(
       "--json",
@@ -32,18 +32,12 @@ export function addListCommand(subscriptions: Command, context: Context): void {
 
 const columns: Column<SubscriptionRow>[] = [
   { header: "SUBSCRIPTION", value: ({ subscription: { name } }) => name },
-  { header: "URL", value: ({ subscription: { url } }) => (url === null ? "(pulls)" : withoutQuery(url)) },
+  { header: "URL", value: ({ subscription }) => describeTarget(subscription) },
   { header: "STATE", value: describeState },
   { header: "BEHIND", value: ({ reader }) => (reader === undefined ? "" : describeBehind(reader)) },
   { header: "PARKED", value: ({ reader }) => String(reader?.parked ?? 0) },
   { header: "DEAD", value: ({ reader }) => String(reader?.dead ?? 0) },
 ];
-
-/** A query may hold a password of the subscriber's. */
-export function withoutQuery(url: string): string {
-  const { origin, pathname } = new URL(url);
-  return origin + pathname;
-}
 
 export function describeState({ subscription, reader }: SubscriptionRow): string {
   if (subscription.pausedAt !== null) return "paused";

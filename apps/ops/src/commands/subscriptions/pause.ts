@@ -8,7 +8,6 @@ import { printLine } from "../../terminal/print.ts";
 export function addPauseCommands(subscriptions: Command, context: Context): void {
   subscriptions
     .command("pause")
-    .summary("deliver nothing to a subscription until it is resumed")
     .description(
       "Deliver nothing to a subscription until it is resumed. It keeps its place. A subscriber that pulls is refused " +
         "meanwhile.",
@@ -23,7 +22,6 @@ export function addPauseCommands(subscriptions: Command, context: Context): void
     });
   subscriptions
     .command("resume")
-    .summary("deliver to a paused subscription again")
     .description("Deliver to a paused subscription again, from where it was.")
     .argument("<name>", "the subscription's name")
     .addOption(byOption())

@@ -8,10 +8,9 @@ import { printJson, printLine } from "../../terminal/print.ts";
 export function addTestCommand(subscriptions: Command, context: Context): void {
   subscriptions
     .command("test")
-    .summary("post a test event to a subscription, from here")
     .description(
-      "Post an event of the type booking.test, which is about no booking, signed as all posts are, and print the " +
-        "answer. It goes from this host, which may reach other addresses than the process webhooks.",
+      "Post a test event to a subscription, from here: one of the type booking.test, which is about no booking, signed as " +
+        "all posts are. Prints the answer. This host may reach other addresses than the process webhooks.",
     )
     .argument("<name>", "the subscription's name")
     .addOption(byOption())

@@ -10,7 +10,6 @@ import { printJson, printLine } from "../../terminal/print.ts";
 export function addReplayCommand(subscriptions: Command, context: Context): void {
   subscriptions
     .command("replay")
-    .summary("post all changes since a time again")
     .description(
       "Post all changes since a time again, and those of the five minutes before: for a subscriber that has lost " +
         "what it had taken. Each has the same webhook-id as before.",

@@ -11,9 +11,8 @@ const defaultKeepHours = 24;
 export function addRotateCommand(subscriptions: Command, context: Context): void {
   subscriptions
     .command("rotate")
-    .summary("give a subscription a new secret or token; the old one stays in use for a while")
     .description(
-      "Give a subscription a new secret, key or token, and show it once. Meanwhile each post has a signature by the " +
+      "Give a subscription a new secret, key or token, and show it once. For a while, each post has a signature by the " +
         "old key, too, or the old token is valid, so the subscriber can switch without an interruption.",
     )
     .argument("<name>", "the subscription's name")

@@ -1,44 +1,28 @@
-import { type Subscription, type SubscriptionChanges, setSubscription } from "@booking-events/operations";
+import {
+  describeDelivery,
+  describeFilter,
+  type SubscriptionChanges,
+  setSubscription,
+} from "@booking-events/operations";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { actAs, byOption } from "../../terminal/operator.ts";
 import { printFields, printLine } from "../../terminal/print.ts";
-import {
-  collectChanges,
-  collectCountries,
-  collectTexts,
-  feedChanges,
-  modeOption,
-  parseDays,
-  payloadOption,
-  postingVariables,
-} from "./arguments.ts";
-import { describeDelivery, describeFilter } from "./show.ts";
+import { addSettingOptions, postingVariables, type SettingOptions } from "./arguments.ts";
 
 export function addSetCommand(subscriptions: Command, context: Context): void {
-  subscriptions
-    .command("set")
-    .summary("change a subscription's URL, mode, payload or filter")
+  addSettingOptions(subscriptions.command("set").argument("<name>", "the subscription's name"))
     .description(
       "Change a subscription's URL, mode, payload or filter. The rest stays, as do its place and its secret or token. A " +
         "filter is replaced by what is given of it, and decides from then on. Of a booking that the subscriber knows, it " +
         "still hears when that is deleted or erased. Whether changes are posted or pulled can't be changed, and no " +
         "partner can be left out. To give a subscription its first filter, webhooks interrupts it for a moment.",
     )
-    .argument("<name>", "the subscription's name")
-    .option("--url <url>", "where changes are posted to: https")
-    .option("--partner <id>", "only bookings of this partner; may be repeated", collectTexts)
     .addOption(new Option("--all-partners", "bookings of all partners").conflicts("partner"))
-    .option("--change <change>", `only these changes: ${feedChanges.join(", ")}; may be repeated`, collectChanges)
     .addOption(new Option("--all-changes", "all changes").conflicts("change"))
-    .option("--country <code>", "only bookings with this destination, such as GB; may be repeated", collectCountries)
     .addOption(new Option("--all-countries", "bookings with any destination").conflicts("country"))
-    .option("--arrival-from-days <days>", "only arrivals from so many days after the change, in UTC", parseDays)
-    .option("--arrival-to-days <days>", "only arrivals up to so many days after it", parseDays)
     .addOption(new Option("--any-arrival", "bookings with any arrival").conflicts(["arrivalFromDays", "arrivalToDays"]))
-    .addOption(modeOption())
-    .addOption(payloadOption())
     .addOption(byOption())
     .addHelpText(
       "after",
@@ -50,19 +34,11 @@ Examples:
     .action((name, { by, ...options }) => set(context, name, toChanges(options), by));
 }
 
-interface SetOptions {
-  url?: string | undefined;
-  partner?: string[] | undefined;
+interface SetOptions extends SettingOptions {
   allPartners?: true | undefined;
-  change?: Subscription["changes"] | undefined;
   allChanges?: true | undefined;
-  country?: string[] | undefined;
   allCountries?: true | undefined;
-  arrivalFromDays?: number | undefined;
-  arrivalToDays?: number | undefined;
   anyArrival?: true | undefined;
-  mode?: "latest" | "every" | undefined;
-  payload?: "thin" | "full" | undefined;
 }
 
 function toChanges(options: SetOptions): SubscriptionChanges {

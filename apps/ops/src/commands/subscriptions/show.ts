@@ -1,20 +1,20 @@
 import {
   describeBehind,
+  describeDelivery,
+  describeFilter,
   readSubscription,
-  type Subscription,
   type SubscriptionRow,
   toProgress,
   toSeconds,
 } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
-import { printFields, printHeading, printJson } from "../../terminal/print.ts";
+import { type Field, printFields, printHeading, printJson } from "../../terminal/print.ts";
 import { describeState } from "./list.ts";
 
 export function addShowCommand(subscriptions: Command, context: Context): void {
   subscriptions
     .command("show")
-    .summary("show one subscription")
     .description("Show one subscription: what it gets, how far it is, and, of ed25519, its public key.")
     .argument("<name>", "the subscription's name")
     .option("--json", "print one JSON object: as list, and publicKey")
@@ -30,7 +30,7 @@ export function addShowCommand(subscriptions: Command, context: Context): void {
     });
 }
 
-function describeFields(row: SubscriptionRow & { publicKey: string | null }): [string, string | null][] {
+function describeFields(row: SubscriptionRow & { publicKey: string | null }): Field[] {
   const { subscription, reader, publicKey } = row;
   const { url, previousKeyUntil, pausedAt, pausedBy, pauseReason } = subscription;
   const why = pauseReason === null ? "" : `: ${pauseReason}`;
@@ -42,23 +42,9 @@ function describeFields(row: SubscriptionRow & { publicKey: string | null }): [s
     ["Filter", describeFilter(subscription)],
     ["State", describeState(row)],
     ["Paused", pausedAt && `${toSeconds(pausedAt)} by ${pausedBy}${why}`],
-    ["Behind", reader === undefined ? null : describeBehind(reader)],
-    ["Parked", reader === undefined ? null : String(reader.parked)],
-    ["Dead letters", reader === undefined ? null : String(reader.dead)],
+    ["Behind", reader && describeBehind(reader)],
+    ["Parked", reader?.parked],
+    ["Dead letters", reader?.dead],
     ["Added", `${toSeconds(subscription.createdAt)} by ${subscription.createdBy}, after change ${subscription.fromId}`],
   ];
-}
-
-export function describeDelivery({ mode, payload, signature }: Subscription): string {
-  return mode === null ? `${payload}, pulled with a token` : `${payload}, ${mode}, signed by ${signature}`;
-}
-
-export function describeFilter({ partners, changes, countries, arrivalFromDays, arrivalToDays }: Subscription): string {
-  const parts = [
-    ...(partners === null ? [] : [`partners ${partners.join(", ")}`]),
-    ...(changes === null ? [] : [`changes ${changes.join(", ")}`]),
-    ...(countries === null ? [] : [`destinations ${countries.join(", ")}`]),
-    ...(arrivalFromDays === null ? [] : [`arrivals from ${arrivalFromDays} to ${arrivalToDays} days after`]),
-  ];
-  return parts.length === 0 ? "none: all bookings" : parts.join("; ");
 }
