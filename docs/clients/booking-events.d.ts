@@ -95,7 +95,7 @@ export type AcceptedBody = {
   eventId: string;
   /** True if you are a test partner: the event is applied to test bookings. Missing otherwise. */
   test?: true | undefined;
-  /** Likely mistakes in the payload, up to 20. Missing if there are none. */
+  /** Likely mistakes in the payload, up to 20. Missing if there are none. The event counts even so. */
   warnings?: Array<FieldWarning> | undefined;
 };
 

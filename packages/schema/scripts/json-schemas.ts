@@ -59,13 +59,19 @@ function withPayload(envelope: JsonSchema, rules: JsonSchema): JsonSchema {
   return { ...envelope, properties: { ...others, payload: { ...Object(payload), ...rules } } };
 }
 
+/**
+ * @param options.name of the schema in its file. Default: its title
+ * @param options.definitions schemas that have a place of their own in a document, by name: others refer to them
+ */
 export function convert(
   schema: v.GenericSchema,
   sourceFile: string,
   about: { title: string; description: string },
+  { name = about.title, definitions = {} }: { name?: string; definitions?: Record<string, v.GenericSchema> } = {},
 ): JsonSchema {
   const {
     $schema,
+    $defs: _,
     properties = {},
     required = [],
     ...rest
@@ -76,8 +82,10 @@ export function convert(
     // The metadata is for `bookingFields` only.
     ignoreActions: ["metadata"],
     overrideAction: convertAction,
+    definitions,
+    overrideRef: ({ referenceId }) => `#/components/schemas/${referenceId}`,
   });
-  const comments = readFieldComments(sourceFile, about.title);
+  const comments = readFieldComments(sourceFile, name);
   const isPayload = sourceFile.startsWith("payload/");
   const examples = isPayload ? readFullBooking() : {};
   const described = Object.entries(properties).map(([name, property]) => {
@@ -125,10 +133,22 @@ function readFullBooking(): Record<string, string> {
   return JSON.parse(readFileSync(new URL("../examples/full-booking.json", import.meta.url), "utf8")).payload;
 }
 
+/** Reads the comment above a schema. */
+export function readSchemaComment(sourceFile: string, schemaName: string): string {
+  const [, comment] =
+    new RegExp(`^/\\*\\* (.*) \\*/\nexport const ${schemaName} = `, "m").exec(readSource(sourceFile)) ?? [];
+  if (comment === undefined) throw new Error(`In ${sourceFile}, ${schemaName} has no comment above it.`);
+  return comment;
+}
+
+function readSource(file: string): string {
+  return readFileSync(new URL(`../src/${file}`, import.meta.url), "utf8");
+}
+
 /** Reads each field's comment, so editors and the JSON Schema show the same description. */
 /** @param schemaName of which the comments count if other schemas of the file have members of the same names */
 function readFieldComments(sourceFile: string, schemaName: string): Map<string, JsonSchema> {
-  const source = readFileSync(new URL(`../src/${sourceFile}`, import.meta.url), "utf8");
+  const source = readSource(sourceFile);
   const [, own = ""] = source.split(`\nexport const ${schemaName} = `);
   const comments = `${source}\n${own.split("\n});")[0]}`.matchAll(
     /^ +\/\*\* (?<comment>(?:(?!\*\/).)*) \*\/\s+(?<name>\w+):/gm,

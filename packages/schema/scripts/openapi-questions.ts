@@ -17,7 +17,7 @@ import {
 } from "../src/answers/lookup-bodies.ts";
 import { Readings } from "../src/answers/readings.ts";
 import { referenceKinds } from "../src/payload/reference-rule.ts";
-import { convert } from "./json-schemas.ts";
+import { describeSchema, describeSchemas, schemaRef } from "./openapi-schemas.ts";
 
 /** The operations of lookup, the process that answers partners' questions. */
 
@@ -367,25 +367,15 @@ function haveSameBodies(some: readonly Answer[], others: readonly Answer[] = [])
 export function describeQuestionSchemas(): Record<string, JsonSchema> {
   return {
     Receipt: oneOf("Receipt", "What became of an event.", receiptBodies, receiptMeanings),
-    ...describeActivitySchemas(),
+    ...describeSchemas("answers/activity.ts", activityBodies),
     BookingStatus: oneOf("BookingStatus", "How a booking stands.", bookingBodies, bookingMeanings),
-    Readings: describe(
-      Readings,
-      "Readings",
-      "What we read of fields that you asked for. Null: you sent no value, or none that we can read.",
-      "answers/readings.ts",
-    ),
-    ListViolation: describe(
-      ListViolation,
-      "ListViolation",
-      "What is wrong with a line of a list.",
-      "answers/list-violations.ts",
-    ),
-    ListedReference: describe(ListedReference, "ListedReference", "A booking that is active at your end."),
-    Difference: describe(Difference, "Difference", "A booking that is not the same here and at your end."),
-    ReconciliationSummary: describe(ReconciliationSummary, "ReconciliationSummary", "The last line of the answer."),
+    ...describeSchemas("answers/readings.ts", { Readings }),
+    ...describeSchemas("answers/list-violations.ts", { ListViolation }),
+    ...describeSchemas(lookupBodies, { ListedReference, Difference, ReconciliationSummary }),
   };
 }
+
+const lookupBodies = "answers/lookup-bodies.ts";
 
 function oneOf<Name extends string>(
   title: string,
@@ -394,60 +384,10 @@ function oneOf<Name extends string>(
   meanings: Record<Name, string>,
 ): JsonSchema {
   const alternatives = Object.keys(bodies) as Name[];
-  const described = alternatives.map((name) => describe(bodies[name], name, meanings[name]));
-  return { title, description, oneOf: described.map((body) => withRefs(body, { readings: "Readings" })) };
-}
-
-/** @param file where the comments on the members are */
-function describe(
-  schema: v.GenericSchema,
-  title: string,
-  description: string,
-  file = "answers/lookup-bodies.ts",
-): JsonSchema {
-  // In OpenAPI 3.1, the dialect of 2020-12 is the default.
-  const { $schema: _, ...rest } = convert(schema, file, { title, description });
-  return rest;
-}
-
-/** @param refs members that have a schema of their own, or whose items have */
-function withRefs(schema: JsonSchema, refs: Record<string, string>): JsonSchema {
-  const described = Object.entries(schema.properties ?? {}).map(([name, property]) => {
-    const ref = refs[name];
-    const { description, type } = Object(property) as JsonSchema;
-    if (ref === undefined) return [name, property];
-    return [name, { description, ...(type === "array" ? { type, items: schemaRef(ref) } : schemaRef(ref)) }];
-  });
-  return { ...schema, properties: Object.fromEntries(described) };
-}
-
-function describeActivitySchemas(): Record<string, JsonSchema> {
-  const file = "answers/activity.ts";
-  const parts: [schema: v.GenericSchema, name: string, description: string][] = [
-    [activityBodies.AnswerTotal, "AnswerTotal", "How many requests with events got an answer."],
-    [activityBodies.RefusedRequest, "RefusedRequest", "A request that was refused."],
-    [activityBodies.FieldTotal, "FieldTotal", "How often something was wrong with a field."],
-    [activityBodies.Notice, "Notice", "What showed when your events were applied."],
-    [activityBodies.FailedEvent, "FailedEvent", "An event that we could not apply."],
-    [activityBodies.WaitingTotal, "WaitingTotal", "Your events that wait to be applied."],
-    [activityBodies.SecretState, "SecretState", "A secret of yours."],
-    [activityBodies.LimitsInUse, "LimitsInUse", "Your limits, and what you have used of them."],
-  ];
-  const described = parts.map(([schema, name, description]) => [name, describe(schema, name, description, file)]);
-  return {
-    Activity: withRefs(
-      describe(activityBodies.Activity, "Activity", "What you have sent, and what came of it.", file),
-      {
-        ...{ waiting: "WaitingTotal", hours: "ActivityHour", refusals: "RefusedRequest", violations: "FieldTotal" },
-        ...{ warnings: "FieldTotal", notices: "Notice", failed: "FailedEvent", secrets: "SecretState" },
-        ...{ limits: "LimitsInUse" },
-      },
-    ),
-    ActivityHour: withRefs(describe(activityBodies.ActivityHour, "ActivityHour", "An hour.", file), {
-      answers: "AnswerTotal",
-    }),
-    ...Object.fromEntries(described),
-  };
+  const described = alternatives.map((name) =>
+    describeSchema(lookupBodies, bodies[name], { title: name, description: meanings[name] }),
+  );
+  return { title, description, oneOf: described };
 }
 
 function jsonContent(schemaName: string, examples: Record<string, object>) {
@@ -456,8 +396,4 @@ function jsonContent(schemaName: string, examples: Record<string, object>) {
 
 function toExamples(values: Record<string, object>) {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]));
-}
-
-function schemaRef(name: string) {
-  return { $ref: `#/components/schemas/${name}` };
 }

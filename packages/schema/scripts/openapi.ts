@@ -1,14 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { JsonSchema } from "@valibot/to-json-schema";
-import type * as v from "valibot";
 import type { Answer } from "../src/answers/answer.ts";
-import {
-  AcceptedBody,
-  DryRunBody,
-  InvalidDataBody,
-  InvalidListBody,
-  RefusalBody,
-} from "../src/answers/answer-bodies.ts";
+import * as answerBodies from "../src/answers/answer-bodies.ts";
 import * as answers from "../src/answers/answers.ts";
 import { toBatchLine } from "../src/answers/batch-line.ts";
 import * as lookupAnswers from "../src/answers/lookup-answers.ts";
@@ -16,8 +9,9 @@ import { idempotencyKeyPattern } from "../src/envelope/idempotency-key.ts";
 import { type EventKind, eventKinds } from "../src/payload/event-kind.ts";
 import { Violation } from "../src/payload/violation.ts";
 import { Warning } from "../src/warnings/warning.ts";
-import { buildJsonSchemas, convert } from "./json-schemas.ts";
+import { buildJsonSchemas } from "./json-schemas.ts";
 import { describeQuestionSchemas, describeQuestions, questionParameters } from "./openapi-questions.ts";
+import { describeSchemas, schemaRef, withoutDialect } from "./openapi-schemas.ts";
 
 /** Of the bytes of a body, unless the operator sets BODY_LIMIT_BYTES. */
 const defaultBodyLimitBytes = 65_536;
@@ -113,7 +107,7 @@ export function buildOpenApi() {
       parameters: { ...parameters, ...questionParameters },
       headers,
       responses: describeResponses(),
-      schemas: { ...describeSchemas(), ...describeBatchSchemas(), ...describeQuestionSchemas() },
+      schemas: { ...describeAllSchemas(), ...describeBatchSchemas(), ...describeQuestionSchemas() },
     },
   };
 }
@@ -223,8 +217,8 @@ function describeBatchSchemas(): Record<string, object> {
       },
       required: ["line", "status"],
       anyOf: ["Accepted", "DryRunPassed", "InvalidData", "Refusal"].map((name) => ({
-        properties: describeSchemas()[name]?.properties,
-        required: (describeSchemas()[name]?.required ?? []).filter((member) => member !== "success"),
+        properties: describeAllSchemas()[name]?.properties,
+        required: (describeAllSchemas()[name]?.required ?? []).filter((member) => member !== "success"),
       })),
     },
   };
@@ -363,56 +357,28 @@ function schemaOfStatus(status: number, each: readonly Answer[]) {
   return schemaRef(status === 422 ? "InvalidData" : "Refusal");
 }
 
-function describeSchemas(): Record<string, JsonSchema> {
+function describeAllSchemas(): Record<string, JsonSchema> {
   const payloads = buildJsonSchemas();
   const booking = withoutDialect(payloads["booking-input.json"]);
   const reference = withoutDialect(payloads["booking-reference.json"]);
-  const violation = withoutDialect(
-    convert(Violation, "payload/violation.ts", { title: "Violation", description: "A violated rule." }),
-  );
-  const warning = withoutDialect(
-    convert(Warning, "warnings/warning.ts", { title: "Warning", description: "A likely mistake in a valid payload." }),
-  );
-  const warnings = { name: "warnings", items: "Warning" };
-  const violations = { name: "violationList", items: "Violation" };
   return {
     BookingInput: booking,
     BookingInputForm: toForm(booking),
     BookingReference: reference,
     BookingReferenceForm: toForm(reference),
-    Accepted: describeBody(AcceptedBody, "Accepted", "The event is stored and will be applied.", warnings),
-    DryRunPassed: describeBody(DryRunBody, "DryRunPassed", "Nothing is wrong. Nothing was stored.", warnings),
-    Refusal: describeBody(RefusalBody, "Refusal", "The request was refused."),
-    InvalidData: describeBody(InvalidDataBody, "InvalidData", "The payload violates rules.", violations),
-    InvalidList: describeBody(InvalidListBody, "InvalidList", "Lines of the list are wrong.", {
-      name: "violationList",
-      items: "ListViolation",
-      description: "The first wrong lines, up to 50.",
-    }),
-    Violation: violation,
-    Warning: warning,
+    ...describeSchemas("answers/answer-bodies.ts", answerBodies, titlesOfBodies),
+    ...describeSchemas("payload/violation.ts", { Violation }),
+    ...describeSchemas("warnings/warning.ts", { Warning }),
   };
 }
 
-/** @param list a member whose items have a schema of their own, and perhaps another description than its comment */
-function describeBody(
-  schema: v.GenericSchema,
-  title: string,
-  description: string,
-  list?: { name: string; items: string; description?: string },
-): JsonSchema {
-  const body = withoutDialect(convert(schema, "answers/answer-bodies.ts", { title, description }));
-  if (list === undefined) return body;
-  const { name: _, items, ...about } = list;
-  const described = { ...Object(body.properties?.[list.name]), ...about, items: schemaRef(items) };
-  return { ...body, properties: { ...body.properties, [list.name]: described } };
-}
-
-/** In OpenAPI 3.1, the dialect of 2020-12 is the default. */
-function withoutDialect(schema: JsonSchema | undefined): JsonSchema {
-  const { $schema: _, ...rest } = schema ?? {};
-  return rest;
-}
+const titlesOfBodies = {
+  AcceptedBody: "Accepted",
+  DryRunBody: "DryRunPassed",
+  RefusalBody: "Refusal",
+  InvalidDataBody: "InvalidData",
+  InvalidListBody: "InvalidList",
+} satisfies Record<keyof typeof answerBodies, string>;
 
 /** The same payload as a form, in which every value is a string, and null cannot be sent. */
 function toForm(schema: JsonSchema): JsonSchema {
@@ -430,10 +396,6 @@ function toText(property: JsonSchema | boolean): JsonSchema {
   const { anyOf = [], ...rest } = Object(property) as JsonSchema;
   const [text] = anyOf.filter((each) => typeof each === "object" && each.type !== "null");
   return { ...rest, type: "string", ...Object(text) };
-}
-
-function schemaRef(name: string) {
-  return { $ref: `#/components/schemas/${name}` };
 }
 
 function describeExamples(names: readonly string[]) {

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 
-/* Each comment is also the member's description in the OpenAPI document: run `npm run json-schema` after a change. */
+/* Each comment is also a description in the OpenAPI document: run `npm run json-schema` after a change. */
 
 const id = () => v.pipe(v.string(), v.uuid());
 const moment = () => v.pipe(v.string(), v.isoTimestamp());
@@ -16,7 +16,7 @@ export const AnswerTotal = v.object({
   count: count(),
 });
 
-/** One hour. */
+/** An hour. */
 export const ActivityHour = v.object({
   /** When the hour began. */
   at: moment(),
@@ -46,7 +46,7 @@ export const RefusedRequest = v.object({
   violations: v.array(v.string()),
 });
 
-/** How often something was wrong with a field, on the days that were asked for. */
+/** How often something was wrong with a field. */
 export const FieldTotal = v.object({
   /** The field. Empty: the request; payload: all of the payload; unlisted: a field that the contract does not list. */
   field: v.string(),
@@ -126,7 +126,7 @@ export const LimitsInUse = v.object({
   dayEndsAt: moment(),
 });
 
-/** What a partner has sent, and what came of it. */
+/** What you have sent, and what came of it. */
 export const Activity = v.object({
   /** Your id. */
   partner: v.string(),

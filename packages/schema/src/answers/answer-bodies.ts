@@ -4,11 +4,11 @@ import { Warning } from "../warnings/warning.ts";
 import { ListViolation } from "./list-violations.ts";
 
 /*
- * The bodies of answers. Each comment is also the member's description in the OpenAPI document: run
- * `npm run json-schema` after a change. Later releases may add members.
+ * The bodies of answers. Each comment is also a description in the OpenAPI document: run `npm run json-schema` after a
+ * change. Later releases may add members.
  */
 
-/** The event is stored durably and will be applied. */
+/** The event is stored and will be applied. */
 export const AcceptedBody = v.object({
   /** Always true. */
   success: v.literal(true),
@@ -21,7 +21,7 @@ export const AcceptedBody = v.object({
 });
 export type AcceptedBody = v.InferOutput<typeof AcceptedBody>;
 
-/** The dry run found nothing wrong. Nothing was stored. */
+/** Nothing is wrong. Nothing was stored. */
 export const DryRunBody = v.object({
   /** Always true. */
   success: v.literal(true),
@@ -56,6 +56,7 @@ export type InvalidDataBody = v.InferOutput<typeof InvalidDataBody>;
 export const InvalidListBody = v.object({
   message: v.string(),
   code: v.literal("invalid-list-line"),
+  /** The first wrong lines, up to 50. */
   violationList: v.array(ListViolation),
 });
 export type InvalidListBody = v.InferOutput<typeof InvalidListBody>;

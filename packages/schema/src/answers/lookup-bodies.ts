@@ -3,9 +3,8 @@ import { referenceKinds } from "../payload/reference-rule.ts";
 import { Readings } from "./readings.ts";
 
 /*
- * The bodies of questions and of their answers. Each comment on a member is also its description in the OpenAPI
- * document, so a member that several bodies share has one comment: run `npm run json-schema` after a change. Later
- * releases may add members.
+ * The bodies of questions and of their answers. Each comment is also a description in the OpenAPI document, so a member
+ * that several bodies share has one comment: run `npm run json-schema` after a change. Later releases may add members.
  */
 
 const maxReferenceLength = 8_192;
@@ -91,14 +90,14 @@ const ofReference = {
   referenceKind: v.optional(v.picklist(referenceKinds)),
 };
 
-/** A line of the list that a partner sends. Further members are ignored. */
+/** A booking that is active at your end. */
 export const ListedReference = v.object({
   ...ofReference,
   digest: v.optional(digest()),
 });
 export type ListedReference = v.InferOutput<typeof ListedReference>;
 
-/** A line of the answer to a list. */
+/** A booking that is not the same here and at your end. */
 export const Difference = v.object({
   ...ofReference,
   /** How our booking differs from yours. */
@@ -121,7 +120,7 @@ const ReconciliationCounts = v.object({
 /** How many bookings were listed, and how many have each result. */
 export type ReconciliationCounts = v.InferOutput<typeof ReconciliationCounts>;
 
-/** The last line of the answer to a list. */
+/** The last line of the answer. */
 export const ReconciliationSummary = v.object({
   /** How many references were listed, and how many bookings have each result. */
   summary: ReconciliationCounts,

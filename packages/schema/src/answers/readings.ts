@@ -1,13 +1,13 @@
 import * as v from "valibot";
 import type { NormalisedBooking } from "../normalise/normalise-booking.ts";
 
-/* Each comment is also the member's description in the OpenAPI document: run `npm run json-schema` after a change. */
+/* Each comment is also a description in the OpenAPI document: run `npm run json-schema` after a change. */
 
 const read = <Value extends v.GenericSchema>(value: Value) => v.exactOptional(v.nullable(value));
 const day = () => read(v.pipe(v.string(), v.isoDate()));
 const moment = () => read(v.pipe(v.string(), v.isoTimestamp()));
 
-/** What we read of the fields that you asked for. Null: you sent no value, or none that we can read. */
+/** What we read of fields that you asked for. Null: you sent no value, or none that we can read. */
 export const Readings = v.object({
   /** The number in E.164. */
   consumerPhone: read(v.string()),

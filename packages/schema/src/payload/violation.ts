@@ -19,7 +19,7 @@ export const violationCodes = [
 ] as const;
 export type ViolationCode = (typeof violationCodes)[number];
 
-/** A violated rule. It is safe to send and to log because it never contains a value that was sent. */
+/** A violated rule. */
 export const Violation = v.object({
   /** What to send instead, in sentences. The wording may change. */
   message: v.string(),
@@ -29,6 +29,8 @@ export const Violation = v.object({
   propertyPath: v.array(v.string()),
 });
 /**
+ * It is safe to send and to log because it never contains a value that was sent.
+ *
  * In `propertyPath`, a name longer than 255 UTF-16 code units is truncated and ends with "…", and an unpaired surrogate
  * is replaced by U+FFFD.
  */

@@ -25,7 +25,7 @@ export const warningCodes = [
 ] as const;
 export type WarningCode = (typeof warningCodes)[number];
 
-/** A likely mistake in an accepted event. It is safe to send and to log because it never contains a value. */
+/** A likely mistake in a valid payload. */
 export const Warning = v.object({
   /** What to send instead, in sentences. The wording may change. */
   message: v.string(),
@@ -34,6 +34,7 @@ export const Warning = v.object({
   /** The name of the field, in an array, as in violations. Empty if the warning is about the request. */
   propertyPath: v.array(v.string()),
 });
+/** It is safe to send and to log because it never contains a value. */
 export type Warning = v.InferOutput<typeof Warning>;
 
 /** A warning, and what it is about. */
