@@ -11,6 +11,7 @@ export default defineConfig({
       "**/convergence.services.test.ts",
       "**/feed-readers.services.test.ts",
       "**/fuzz.services.test.ts",
+      "packages/feed/src/deliver/random.services.test.ts",
       "apps/ingest/src/body/decode-body.test.ts",
       "packages/schema/{src,scripts}/**/*.test.ts",
       "tests/chaos/fold-against-oracle.test.ts",
@@ -20,6 +21,7 @@ export default defineConfig({
     env: {
       CONVERGENCE_RUNS: "500",
       FEED_RUNS: "100",
+      FEED_SEEDS: "20",
       FUZZ_CONNECTIONS: "2000",
       RANDOM_RUNS: "10",
       RESTORED_BOOKINGS: "5000",

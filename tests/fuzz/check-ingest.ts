@@ -17,7 +17,6 @@ const neverLogged = [canary, validSecret, '"level":"fatal"', '"level":"error"', 
 /**
  * Starts an ingest at the most verbose log level, fuzzes it, and checks that it works afterwards as before.
  *
- * @param options.entry what Node is given to run ingest; default: the built app
  * @returns how often each status was answered
  * @throws an error that says what is wrong, with the seed and the bytes if it was an answer
  */
@@ -26,15 +25,13 @@ export async function checkIngest(options: {
   queuePrefix: string;
   connections: number;
   seed: number;
-  entry?: readonly string[];
-  answerLimitMs?: number;
 }): Promise<Map<string, number>> {
   const folder = await mkdtemp(join(tmpdir(), "booking-events-fuzz-"));
   const partnersFile = join(folder, "partners.json");
   writePartnersFile(partnersFile, [
     partner("fuzz", { [validSecret]: null, [expiredSecret]: "2026-01-02T00:00:00Z" }, { rateLimit: noLimit }),
   ]);
-  const ingest = await startApp(options.entry ?? builtApps.ingest, {
+  const ingest = await startApp(builtApps.ingest, {
     REDIS_URL: options.redisUrl,
     QUEUE_PREFIX: options.queuePrefix,
     PARTNERS_FILE: partnersFile,

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { connection, type Sent } from "./requests.ts";
 
 /** Many times as long as a working server needs on a busy machine. */
-const defaultAnswerLimitMs = 8_000;
+const answerLimitMs = 8_000;
 
 /** How many connections are shown if the server no longer listens after them. */
 const latestShown = 20;
@@ -19,9 +19,8 @@ export async function fuzzIngest(options: {
   port: number;
   connections: number;
   seed: number;
-  answerLimitMs?: number;
 }): Promise<Map<string, number>> {
-  const { port, answerLimitMs = defaultAnswerLimitMs } = options;
+  const { port } = options;
   const statuses = new Map<string, number>();
   /** The operating system may accept more connections for a process that has just ended. */
   let latest: Sent[] = [];
@@ -30,7 +29,7 @@ export async function fuzzIngest(options: {
     fc.asyncProperty(connection, async (sent) => {
       // Without the server, no smaller bytes can be found.
       if (isGone) return;
-      const answers = await exchange(port, sent, answerLimitMs).catch((error: NodeJS.ErrnoException) => {
+      const answers = await exchange(port, sent).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== "ECONNREFUSED") throw error;
         isGone = true;
         throw new Error(
@@ -65,7 +64,7 @@ function show(sent: Sent | undefined, mostCharacters?: number): string {
 }
 
 /** @returns everything that the server sends until it closes the connection, or has sent all answers */
-function exchange(port: number, { bytes, requests, reset }: Sent, answerLimitMs: number): Promise<string> {
+function exchange(port: number, { bytes, requests, reset }: Sent): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = "";
     const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });

@@ -32,7 +32,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest
 import { applyEvents } from "./apply-events.ts";
 
 /** Every night tries more: see `vitest.nightly.ts`. */
-const numRuns = Number(process.env["FEED_RUNS"] ?? 8);
+const numRuns = Number(process.env["FEED_RUNS"] ?? 4);
 const packageDirectory = join(import.meta.dirname, "../../../../packages/feed");
 const readme = readFileSync(join(packageDirectory, "README.md"), "utf8");
 const { pool, url } = useTestDatabase({ maxConnections: 6 });

@@ -12,8 +12,8 @@ import type { DeliveryEvent } from "./delivery-event.ts";
 const { pool, url } = useTestDatabase({ maxConnections: 8 });
 const feed = new FeedOfBookings(pool);
 
-/** `SEEDS=500` for a long run. */
-const seeds = Array.from({ length: Number(process.env["SEEDS"] ?? 4) }, (_, index) => index + 1);
+/** Every night tries more: see `vitest.nightly.ts`. */
+const seeds = Array.from({ length: Number(process.env["FEED_SEEDS"] ?? 2) }, (_, index) => index + 1);
 const stepsPerSeed = 60;
 const references = ["A", "B", "C", "D", "E", "F"];
 const names = ["latest", "every", "effects"] as const;
