@@ -30,9 +30,12 @@ export async function fillConsole(own: SharedSurroundings, secret: string): Prom
   for (const [index, consumerName] of names.entries())
     for (const reference of [`TRIP-${1000 + index}`, `TRIP-${2000 + index}`])
       await postAccepted(ingest, {
-        ...{ secret, reference },
+        secret,
+        reference,
         fields: {
-          ...{ consumerName, consumerEmail: `guest${index}@example.com`, consumerPhone: "+44 20 7183 8750" },
+          consumerName,
+          consumerEmail: `guest${index}@example.com`,
+          consumerPhone: "+44 20 7183 8750",
           consumerTripArrivalDate: tomorrow,
         },
       });
@@ -71,11 +74,16 @@ async function insertPast({ pool, environment }: SharedSurroundings): Promise<vo
     const partnerId = ids[number % 7 === 0 ? 1 : number % 11 === 0 ? 2 : 0] ?? "";
     const hex = receivedAt.getTime().toString(16).padStart(12, "0");
     return {
-      ...{ id: `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-${randomBytes(6).toString("hex")}`, partner: partnerId },
+      id: `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-${randomBytes(6).toString("hex")}`,
+      partner: partnerId,
       ...({ kind: "create", referenceKind: "trip", reference: `PAST-${number}`, sequence: number + 1 } as const),
-      ...{ bookingKey: bookingKey(partnerId, "trip", `PAST-${number}`), contentDigest: "00".repeat(32) },
+      bookingKey: bookingKey(partnerId, "trip", `PAST-${number}`),
+      contentDigest: "00".repeat(32),
       ...({ outcome: "created", payload: "{}", warnings: number % 13 === 0 ? ["similar-name"] : [] } as const),
-      ...{ idempotencyKey: null, duplicateOf: null, after: null, receivedAt },
+      idempotencyKey: null,
+      duplicateOf: null,
+      after: null,
+      receivedAt,
     };
   });
   for (let from = 0; from < events.length; from += 500) await insertEvents(pool, events.slice(from, from + 500));
@@ -95,8 +103,13 @@ async function insertPast({ pool, environment }: SharedSurroundings): Promise<vo
 async function subscribe({ pool }: SharedSurroundings): Promise<void> {
   const posted = {
     ...({ url: "https://127.0.0.1:1/hook?key=theirs", mode: "every", payload: "thin", signature: "hmac" } as const),
-    ...{ partners: null, changes: null, countries: null, arrivalFromDays: null, arrivalToDays: null },
-    ...{ tokenSha256: null, createdBy: "Ada" },
+    partners: null,
+    changes: null,
+    countries: null,
+    arrivalFromDays: null,
+    arrivalToDays: null,
+    tokenSha256: null,
+    createdBy: "Ada",
   };
   for (const name of ["arrivals-desk", "warehouse"])
     await insertSubscription(pool, { ...posted, name, signingKey: createSigningKey("hmac") });
@@ -119,8 +132,16 @@ async function subscribe({ pool }: SharedSurroundings): Promise<void> {
 async function insertDeadLetter({ pool }: SharedSurroundings): Promise<void> {
   for (const reference of ["TRIP-1000", hostile.reference, "TRIP-NEW"])
     await writeDeadLetter(pool, {
-      ...{ eventId: randomUUID(), partner: "acme", kind: "update", referenceKind: "trip", reference, sequence: 1 },
-      ...{ errorCode: "22003", error: hostile.name, attempts: 15, arrivalDay: tomorrow },
+      eventId: randomUUID(),
+      partner: "acme",
+      kind: "update",
+      referenceKind: "trip",
+      reference,
+      sequence: 1,
+      errorCode: "22003",
+      error: hostile.name,
+      attempts: 15,
+      arrivalDay: tomorrow,
       envelope: Buffer.from(JSON.stringify({ version: 1, payload: { notes: hostile.note } })),
     });
 }

@@ -96,7 +96,8 @@ function describeParameters({ components }: OpenApi): Part {
     name,
     anchor: `parameter-${name}`,
     type: `${describeType(parameter.schema)}, in the ${place}${required ? ", required" : ""}`,
-    ...{ meaning: parameter.description, example: parameter.example },
+    meaning: parameter.description,
+    example: parameter.example,
   }));
   return describeNames("parameters", "Parameters", "Parameter", rows);
 }
@@ -106,7 +107,8 @@ function describeHeaders({ components }: OpenApi): Part {
     name,
     anchor: `header-${name}`,
     type: describeType(schema),
-    ...{ meaning: description, example },
+    meaning: description,
+    example,
   }));
   return describeNames("answer-headers", "Headers of answers", "Header", rows);
 }
@@ -122,7 +124,9 @@ interface Named {
 function describeNames(id: string, title: string, kind: string, rows: Named[]): Part {
   const table = renderNames(kind, rows);
   return {
-    ...{ id, title, below: [] },
+    id,
+    title,
+    below: [],
     body: renderPart(id, title, table),
     found: rows.map(({ name, anchor, meaning }): Found => [name, kind, address(anchor), meaning]),
   };
@@ -200,7 +204,10 @@ function describeCodesInBodies({ components }: OpenApi): Part {
       (code) => html`<a href="../docs#${prefix}-${code}"><code>${code}</code></a> `,
     )}</p>\n`;
   return {
-    ...{ id, title, below: [], found: [] },
+    id,
+    title,
+    below: [],
+    found: [],
     body: renderPart(
       id,
       title,

@@ -188,8 +188,17 @@ async function startServices(context: Context) {
   exportCertificates(metrics, { redis: listUrls(redis.redisServers) }, certificates.signal);
   const recorders = startRecorders(context, records);
   return {
-    ...{ partners, freezes, producer, queue, load, tokenBuckets, limiter, certificates, recorders },
-    ...{ convertedMidnights, batchLines },
+    partners,
+    freezes,
+    producer,
+    queue,
+    load,
+    tokenBuckets,
+    limiter,
+    certificates,
+    recorders,
+    convertedMidnights,
+    batchLines,
     testMarks: new TestMarks(records.claimTestMark, logger),
   };
 }

@@ -134,8 +134,15 @@ export class FeedOfBookings {
     const { bookingId, partner, reference, isErased, revision, eventId: previousEventId } = booking;
     await appendChanges(client, [
       {
-        ...{ bookingId, partner, referenceKind: "trip", reference: isErased ? null : reference, revision, change },
-        ...{ eventId, sequence: this.#sequence, previousEventId },
+        bookingId,
+        partner,
+        referenceKind: "trip",
+        reference: isErased ? null : reference,
+        revision,
+        change,
+        eventId,
+        sequence: this.#sequence,
+        previousEventId,
       },
     ]);
     booking.eventId = eventId;

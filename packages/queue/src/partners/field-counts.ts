@@ -111,7 +111,10 @@ function toCounts(hash: Record<string, string>, of: { partner: string; day: stri
     const [field = "", code = "", what] = name.split(" ");
     if (what !== undefined) return [];
     return {
-      ...{ ...of, field, code, count: Number(count) },
+      ...of,
+      field,
+      code,
+      count: Number(count),
       firstAt: new Date(hash[`${name} first`] ?? of.day),
       lastAt: new Date(hash[`${name} last`] ?? of.day),
       lastEventId: hash[`${name} event`] ?? null,

@@ -77,7 +77,9 @@ function emails(): fc.Arbitrary<string> {
 
 function dates(): fc.Arbitrary<string> {
   const moments = fc.date({
-    ...{ min: new Date("1900-01-01T00:00:00Z"), max: new Date("2999-12-31T23:59:59Z"), noInvalidDate: true },
+    min: new Date("1900-01-01T00:00:00Z"),
+    max: new Date("2999-12-31T23:59:59Z"),
+    noInvalidDate: true,
   });
   const zones = fc.constantFrom(undefined, "", "Z", "+02:00", " -0330", "+14", " UTC", "+02:00[Europe/Berlin]");
   const separators = fc.constantFrom("T", "t", " ");
@@ -99,7 +101,9 @@ function unlistedFields(): fc.Arbitrary<Record<string, unknown>> {
 /** Any JSON that is not too deep. */
 function anyJson(): fc.Arbitrary<unknown> {
   return fc.anything({
-    ...{ maxDepth: 3, maxKeys: 3, key: storableText(0, 10) },
+    maxDepth: 3,
+    maxKeys: 3,
+    key: storableText(0, 10),
     values: [storableText(0, 20), fc.boolean(), fc.constant(null), fc.maxSafeInteger(), fractions()],
   });
 }
@@ -127,7 +131,8 @@ function faults(): fc.Arbitrary<Record<string, unknown>> {
       fc.constantFrom(new ExactNumber("1e1000"), { a: [new ExactNumber("1e-1000")] }, Number.NaN),
     ),
     fc.constantFrom("", " \t", "\u200b").map((blank) => ({
-      ...{ consumerTripPartnerExternalReference: blank, consumerPartnerExternalReference: blank },
+      consumerTripPartnerExternalReference: blank,
+      consumerPartnerExternalReference: blank,
     })),
   );
 }

@@ -258,9 +258,19 @@ function toUnknown(
   letters: ArrivalLetter[] = [],
 ): Arrival {
   return {
-    ...{ partner, referenceKind, reference, bookingId: null, arrivalDay, arrivalAt: null },
-    ...{ destinationCountry: null, destinationAirport: null, appliedUntil: null, lastSequence: null },
-    ...{ isArriving: false, unreadable: [], letters: letters.map(toLetter) },
+    partner,
+    referenceKind,
+    reference,
+    bookingId: null,
+    arrivalDay,
+    arrivalAt: null,
+    destinationCountry: null,
+    destinationAirport: null,
+    appliedUntil: null,
+    lastSequence: null,
+    isArriving: false,
+    unreadable: [],
+    letters: letters.map(toLetter),
   };
 }
 

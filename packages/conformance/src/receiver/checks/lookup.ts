@@ -54,12 +54,19 @@ export const lookupChecks: readonly Check[] = [
     expect: wrongLines(["2", "digest"]),
   }),
   {
-    ...{ name: "lookup/life", demand: "An accepted event has a receipt, its booking a state, and a list is compared." },
-    ...{ source: "ours", needsEvents: true, needsLookup: true, run: checkLife },
+    name: "lookup/life",
+    demand: "An accepted event has a receipt, its booking a state, and a list is compared.",
+    source: "ours",
+    needsEvents: true,
+    needsLookup: true,
+    run: checkLife,
   },
   {
-    ...{ name: "lookup/activity", demand: "The activity names answers, violations, secrets and limits, and no value." },
-    ...{ source: "ours", needsLookup: true, run: checkActivity },
+    name: "lookup/activity",
+    demand: "The activity names answers, violations, secrets and limits, and no value.",
+    source: "ours",
+    needsLookup: true,
+    run: checkActivity,
   },
 ];
 
