@@ -507,8 +507,8 @@ const longestTimerMs = 2 ** 31 - 1;
 function createBookingEventsClient(options) {
 	const { secret, validate, fetch = globalThis.fetch } = options;
 	const eventUrl = createEventUrl(options.baseUrl, secret);
-	const lookupUrl = createEventUrl(options.lookupUrl ?? options.baseUrl, secret, "lookupUrl");
 	const limits = readLimits(options);
+	const questions = createQuestions(options, limits);
 	async function send(kind, payload, { idempotencyKey = crypto.randomUUID(), dryRun = false, signal } = {}) {
 		requireKey(idempotencyKey);
 		requireNoDates(payload);
@@ -534,21 +534,6 @@ function createBookingEventsClient(options) {
 			fetch
 		}, limits, idempotencyKey);
 	}
-	async function ask(url, isAnswer, { signal }, codeOfNothing) {
-		try {
-			return await callService({
-				url,
-				init: { method: "GET" },
-				accept: acceptJson(isAnswer),
-				secret,
-				signal,
-				fetch
-			}, limits);
-		} catch (error) {
-			if (error instanceof BookingEventsError && error.code === codeOfNothing) return void 0;
-			throw error;
-		}
-	}
 	const sender = (kind) => send.bind(void 0, kind);
 	return Object.freeze({
 		create: sender("create"),
@@ -565,18 +550,25 @@ function createBookingEventsClient(options) {
 				limits
 			}, parts);
 		},
-		activity({ signal, day } = {}) {
-			return callService({
-				url: `${lookupUrl("activity")}${day === void 0 ? "" : `?${new URLSearchParams({ day })}`}`,
-				init: { method: "GET" },
-				accept: acceptJson(isActivity),
-				secret,
-				signal,
-				fetch
-			}, limits);
-		},
+		...questions
+	});
+}
+function createQuestions(options, limits) {
+	const { secret, fetch = globalThis.fetch } = options;
+	const lookupUrl = createEventUrl(options.lookupUrl ?? options.baseUrl, secret, "lookupUrl");
+	function get(url, isAnswer, { signal }) {
+		return callService({
+			url,
+			init: { method: "GET" },
+			accept: acceptJson(isAnswer),
+			secret,
+			signal,
+			fetch
+		}, limits);
+	}
+	return {
 		receipt(eventId, options = {}) {
-			return ask(`${lookupUrl("receipt")}/${encodeURIComponent(eventId)}`, isReceipt, options, "no-such-event");
+			return unlessRefused("no-such-event", get(`${lookupUrl("receipt")}/${encodeURIComponent(eventId)}`, isReceipt, options));
 		},
 		booking(reference, { referenceKind = "trip", fields = [], ...options } = {}) {
 			const query = new URLSearchParams({
@@ -584,7 +576,11 @@ function createBookingEventsClient(options) {
 				referenceKind
 			});
 			if (fields.length > 0) query.set("fields", String(fields));
-			return ask(`${lookupUrl("booking")}?${query}`, isBookingStatus, options, "no-such-booking");
+			return unlessRefused("no-such-booking", get(`${lookupUrl("booking")}?${query}`, isBookingStatus, options));
+		},
+		activity({ day, ...options } = {}) {
+			const query = day === void 0 ? "" : `?${new URLSearchParams({ day })}`;
+			return get(`${lookupUrl("activity")}${query}`, isActivity, options);
 		},
 		reconcile(bookings, { signal, timeoutMs = defaultReconcileTimeoutMs, allowEmpty = false } = {}) {
 			return reconcileList({
@@ -595,7 +591,16 @@ function createBookingEventsClient(options) {
 				fetch
 			}, bookings);
 		}
-	});
+	};
+}
+/** Returns undefined if it is refused with this code. */
+async function unlessRefused(code, answer) {
+	try {
+		return await answer;
+	} catch (error) {
+		if (error instanceof BookingEventsError && error.code === code) return void 0;
+		throw error;
+	}
 }
 const isAcceptedBody = (body) => {
 	const { success, eventId } = Object(body);

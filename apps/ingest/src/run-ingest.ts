@@ -284,24 +284,8 @@ async function stopServices(services: Services): Promise<void> {
 
 function createIngestServer(context: Context, services: Services, isShuttingDown: () => boolean): PartnerFacingServer {
   const { settings, logger, metrics } = context;
-  const { partners, testMarks, freezes, queue, load, limiter, convertedMidnights, batchLines, recorders } = services;
-  const countViolations = createViolationCounter(metrics);
-  const record = (answered: ObservedRequest) => {
-    countViolations(answered);
-    recorders.refusals.record(answered);
-    recorders.answers.record(answered);
-    // Nobody asks a test partner for what Redis has lost.
-    if (!partners.registry().isTest(answered.partner ?? "")) recorders.accepted?.record(answered);
-  };
-  const observe = countPageReads(
-    "ingest",
-    (request) => {
-      context.observer.observe(request);
-      // The lines of a batch were recorded one by one.
-      if (request.lines === undefined) record(request);
-    },
-    metrics,
-  );
+  const { partners, testMarks, freezes, queue, load, limiter, convertedMidnights, recorders } = services;
+  const { observe, observeLine } = createObservers(context, services);
   const connections = new Connections({
     app: "ingest",
     maxConnections: boundConnections({ wanted: settings.MAX_CONNECTIONS, shards: settings.QUEUE_SHARDS, logger }),
@@ -317,10 +301,7 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
     isOverloaded: () => load.isOverloaded(),
     wasFrozen: (socket) => freezes.wasFrozen(socket),
     markPaced: (response) => connections.markPaced(response),
-    observeLine(line) {
-      batchLines.count(line);
-      record(line);
-    },
+    observeLine,
     isLate: (socket) => freezes.wasFrozen(socket) || connections.isLate(socket),
     limiter,
     turns: new Turns({ isAccepting: () => freezes.isAccepting() }),
@@ -350,4 +331,30 @@ function createIngestServer(context: Context, services: Services, isShuttingDown
   ingestServer.server.prependListener("connection", (socket) => freezes.trackConnection(socket));
   freezes.begin();
   return ingestServer;
+}
+
+/** Returns what is told of each request, and of each line of a batch. */
+function createObservers({ observer, metrics }: Context, { partners, recorders, batchLines }: Services) {
+  const countViolations = createViolationCounter(metrics);
+  const record = (answered: ObservedRequest) => {
+    countViolations(answered);
+    recorders.refusals.record(answered);
+    recorders.answers.record(answered);
+    // Nobody asks a test partner for what Redis has lost.
+    if (!partners.registry().isTest(answered.partner ?? "")) recorders.accepted?.record(answered);
+  };
+  const observe = countPageReads(
+    "ingest",
+    (request) => {
+      observer.observe(request);
+      // The lines of a batch were recorded one by one.
+      if (request.lines === undefined) record(request);
+    },
+    metrics,
+  );
+  function observeLine(line: ObservedRequest): void {
+    batchLines.count(line);
+    record(line);
+  }
+  return { observe, observeLine };
 }

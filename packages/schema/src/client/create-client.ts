@@ -155,8 +155,8 @@ const longestTimerMs = 2 ** 31 - 1;
 export function createBookingEventsClient(options: ClientOptions): BookingEventsClient {
   const { secret, validate, fetch = globalThis.fetch } = options;
   const eventUrl = createEventUrl(options.baseUrl, secret);
-  const lookupUrl = createEventUrl(options.lookupUrl ?? options.baseUrl, secret, "lookupUrl");
   const limits = readLimits(options);
+  const questions = createQuestions(options, limits);
 
   async function send(
     kind: EventKind,
@@ -175,21 +175,6 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
     return callService({ url: eventUrl(kind), init, accept, secret, signal, fetch }, limits, idempotencyKey);
   }
 
-  async function ask<Body>(
-    url: string,
-    isAnswer: (body: unknown) => body is Body,
-    { signal }: AskOptions,
-    codeOfNothing: string,
-  ): Promise<Body | undefined> {
-    try {
-      const accept = acceptJson(isAnswer);
-      return await callService({ url, init: { method: "GET" }, accept, secret, signal, fetch }, limits);
-    } catch (error) {
-      if (error instanceof BookingEventsError && error.code === codeOfNothing) return undefined;
-      throw error;
-    }
-  }
-
   // The overloads of `Send` say which body the options lead to, and `isAnswer` accepts no other.
   const sender = (kind: EventKind) => send.bind(undefined, kind) as Send<object>;
   return Object.freeze<BookingEventsClient>({
@@ -200,24 +185,49 @@ export function createBookingEventsClient(options: ClientOptions): BookingEvents
       const parts = withKeys(events);
       return sendBatch({ url: eventUrl("batch"), secret, signal, fetch, dryRun, limits }, parts);
     },
-    activity({ signal, day } = {}) {
-      const url = `${lookupUrl("activity")}${day === undefined ? "" : `?${new URLSearchParams({ day })}`}`;
-      const request = { url, init: { method: "GET" }, accept: acceptJson(isActivity) };
-      return callService({ ...request, secret, signal, fetch }, limits);
-    },
+    ...questions,
+  });
+}
+
+type Questions = Pick<BookingEventsClient, "receipt" | "booking" | "activity" | "reconcile">;
+
+function createQuestions(options: ClientOptions, limits: CallLimits): Questions {
+  const { secret, fetch = globalThis.fetch } = options;
+  const lookupUrl = createEventUrl(options.lookupUrl ?? options.baseUrl, secret, "lookupUrl");
+
+  function get<Body>(url: string, isAnswer: (body: unknown) => body is Body, { signal }: AskOptions): Promise<Body> {
+    return callService({ url, init: { method: "GET" }, accept: acceptJson(isAnswer), secret, signal, fetch }, limits);
+  }
+
+  return {
     receipt(eventId, options = {}) {
-      return ask(`${lookupUrl("receipt")}/${encodeURIComponent(eventId)}`, isReceipt, options, "no-such-event");
+      const url = `${lookupUrl("receipt")}/${encodeURIComponent(eventId)}`;
+      return unlessRefused("no-such-event", get(url, isReceipt, options));
     },
     booking(reference, { referenceKind = "trip", fields = [], ...options } = {}) {
       const query = new URLSearchParams({ reference, referenceKind });
       if (fields.length > 0) query.set("fields", String(fields));
-      return ask(`${lookupUrl("booking")}?${query}`, isBookingStatus, options, "no-such-booking");
+      return unlessRefused("no-such-booking", get(`${lookupUrl("booking")}?${query}`, isBookingStatus, options));
+    },
+    activity({ day, ...options } = {}) {
+      const query = day === undefined ? "" : `?${new URLSearchParams({ day })}`;
+      return get(`${lookupUrl("activity")}${query}`, isActivity, options);
     },
     reconcile(bookings, { signal, timeoutMs = defaultReconcileTimeoutMs, allowEmpty = false } = {}) {
       const url = `${lookupUrl("reconcile")}${allowEmpty ? "?allowEmpty=true" : ""}`;
       return reconcileList({ url, secret, signal, timeoutMs, fetch }, bookings);
     },
-  });
+  };
+}
+
+/** Returns undefined if it is refused with this code. */
+async function unlessRefused<Body>(code: string, answer: Promise<Body>): Promise<Body | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof BookingEventsError && error.code === code) return undefined;
+    throw error;
+  }
 }
 
 const isAcceptedBody = (body: unknown): body is AcceptedBody => {

@@ -54,6 +54,7 @@ const conflictingTypes = [
 export const bodyChecks: readonly Check[] = [
   ...sizes(),
   ...types(),
+  ...encodings(),
   ...absentBodies(),
   ...framing(),
   check("answers/no-values", "No answer repeats a value of the payload.", {
@@ -158,6 +159,11 @@ function types(): Check[] {
       ...forEach(conflictingTypes, withTypes, refused(400, "two-content-types")),
       { label: "the same", request: withTypes(["application/json", "application/json"]), expect: accepted },
     ),
+  ];
+}
+
+function encodings(): Check[] {
+  return [
     check(
       "types/encoding",
       "Any Content-Encoding but identity, and the mistaken utf-8, gets 415.",
