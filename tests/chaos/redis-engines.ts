@@ -1,5 +1,5 @@
 import { clients, type Network, servers } from "@booking-events/harness/network";
-import { startRedisCluster } from "@booking-events/harness/redis-cluster";
+import { RedisCluster } from "@booking-events/harness/redis-cluster";
 import { killMachine, type RedisNode } from "@booking-events/harness/redis-node";
 import { startRedisSentinels } from "@booking-events/harness/redis-sentinels";
 import { waitFor } from "@booking-events/harness/wait-for";
@@ -35,7 +35,7 @@ export const redisEngines: Record<RedisEngineName, (options: EngineOptions) => P
 };
 
 async function startCluster({ dir, network, prefixes, signal }: EngineOptions): Promise<RedisEngine> {
-  const cluster = await startRedisCluster({ dir, primaries: 3, replicasOfEach: 2, nodeTimeoutMs, network, signal });
+  const cluster = await RedisCluster.start({ dir, primaries: 3, replicasOfEach: 2, nodeTimeoutMs, network, signal });
   const pickPrimary = ({ random }: Chances) => cluster.primaryOf(random.pick(prefixes));
   const isReplaced = async (node: RedisNode) =>
     (await Promise.all(prefixes.map((prefix) => cluster.primaryOf(prefix)))).every((owner) => owner !== node);
@@ -59,26 +59,22 @@ async function startCluster({ dir, network, prefixes, signal }: EngineOptions): 
   }
 
   return {
-    environment: { REDIS_CLUSTER: cluster.addresses().join(","), REDIS_PASSWORD: cluster.password },
+    environment: { REDIS_CLUSTER: cluster.addresses.join(","), REDIS_PASSWORD: cluster.password },
     urlOf: async (prefix) => (await cluster.primaryOf(prefix)).server.url,
-    faults: settling(cluster.untilSettled, [
-      ...serverFaults({ network, pickPrimary, isReplaced, pickReplica }),
-      { name: "failover by hand", strike: async (chances) => cluster.failOver(await pickReplica(chances)) },
-      { name: "a node joins, takes a shard under load, gives it back and leaves", strike: resize },
-    ]),
-    stop: cluster.stop,
+    faults: settling(
+      () => cluster.untilSettled(),
+      [
+        ...serverFaults({ network, pickPrimary, isReplaced, pickReplica }),
+        { name: "failover by hand", strike: async (chances) => cluster.failOver(await pickReplica(chances)) },
+        { name: "a node joins, takes a shard under load, gives it back and leaves", strike: resize },
+      ],
+    ),
+    stop: () => cluster.stop(),
   };
 }
 
 async function startSentinels({ dir, network, signal }: EngineOptions): Promise<RedisEngine> {
-  const redis = await startRedisSentinels({
-    dir,
-    replicas: 2,
-    sentinels: 3,
-    downAfterMs: nodeTimeoutMs,
-    network,
-    signal,
-  });
+  const redis = await startRedisSentinels({ dir, downAfterMs: nodeTimeoutMs, network, signal });
   const pickPrimary = () => redis.primary();
   const isReplaced = async (node: RedisNode) => (await redis.primary()) !== node;
   const pickReplica = async ({ random }: Chances) => {

@@ -1,7 +1,7 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bundleProgram } from "@booking-events/harness/bundle-program";
-import { createNetwork, type Network } from "@booking-events/harness/network";
+import { Network } from "@booking-events/harness/network";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
 import { findTool, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
@@ -56,7 +56,7 @@ export async function startSystem(options: SystemOptions) {
   const { dir, appNames, partners, rateLimit = noLimit, proxyProgram } = options;
   // When something does not start, this stops what runs already.
   await using started = new AsyncDisposableStack();
-  const network = started.adopt(createNetwork({ delayMs: options.delayMs ?? delayMs }), ({ close }) => close());
+  const network = started.adopt(new Network({ delayMs: options.delayMs ?? delayMs }), (it) => it.close());
   const clocks = started.adopt(createClocks(options), (all) => all?.remove());
   const redis = await startRedisFor(options, network, clocks, started);
   const postgres = await startPostgresFor(options, network, clocks, started);

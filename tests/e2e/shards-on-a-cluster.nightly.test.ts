@@ -2,7 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
-import { type RedisCluster, startRedisCluster } from "@booking-events/harness/redis-cluster";
+import { Network, noDelay } from "@booking-events/harness/network";
+import { RedisCluster } from "@booking-events/harness/redis-cluster";
 import type { RedisNode } from "@booking-events/harness/redis-node";
 import { digestSubject, formatShards, locateShard, shardNumbers, shardOf } from "@booking-events/queue";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -14,22 +15,25 @@ const secret = "a-secret-of-the-cluster-tests-012345678901";
 const shardCount = 8;
 const surroundings = prepareSurroundings(secret);
 let folder: string;
+let network: Network;
 let cluster: RedisCluster;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "booking-events-shards-"));
-  cluster = await startRedisCluster({ dir: folder, primaries: 3, replicasOfEach: 0 });
+  network = new Network({ delayMs: noDelay });
+  cluster = await RedisCluster.start({ dir: folder, primaries: 3, replicasOfEach: 0, nodeTimeoutMs: 2_000, network });
 }, 60_000);
 
 afterAll(async () => {
   await cluster?.stop();
+  network?.close();
   await rm(folder, { recursive: true, force: true });
 });
 
 const onCluster = () => ({
   ...surroundings().environment,
   REDIS_URL: "",
-  REDIS_CLUSTER: cluster.addresses().join(","),
+  REDIS_CLUSTER: cluster.addresses.join(","),
   REDIS_PASSWORD: cluster.password,
   QUEUE_SHARDS: String(shardCount),
 });

@@ -78,15 +78,10 @@ export async function startApp(
   const { PORT, ADMIN_PORT } = { ...ports, ...environment };
   const started = await bundleProgram(program);
   const child = spawnApp(started, { ...ports, ...environment }, { wrapper, stdio: ["ignore", stdout, "pipe"] });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-    });
-  }
+  const output = collectOutput(child);
   // Not "exit": the output may come after it.
   const exited = once(child, "close").then(([code, signal]) => {
-    if (neverPrinted?.test(output)) throw new Error(`${name} has printed a secret or a guest's data:\n${output}`);
+    if (neverPrinted?.test(output())) throw new Error(`${name} has printed a secret or a guest's data:\n${output()}`);
     return code ?? signal;
   });
   const isRunning = () => child.exitCode === null && child.signalCode === null;
@@ -103,7 +98,7 @@ export async function startApp(
     if (response.ok) return;
     const { problems = [] } = (await response.json()) as Readiness["body"];
     if (problems.length > 0 && problems.every((problem) => toleratedProblems?.test(problem))) return;
-    throw new Error(`${name} is not ready: ${problems.join("; ")}\n${output}`);
+    throw new Error(`${name} is not ready: ${problems.join("; ")}\n${output()}`);
   }
 
   return {
@@ -116,14 +111,14 @@ export async function startApp(
     exited,
     readiness,
     isRunning,
-    output: () => output,
+    output,
     logLines() {
-      const lines = output.split("\n").slice(0, -1); // The last line may still be incomplete.
+      const lines = output().split("\n").slice(0, -1); // The last line may still be incomplete.
       return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
     },
     async untilReady() {
       const ended = exited.then((code) => {
-        throw new Error(`${name} ended with ${code}:\n${output}`);
+        throw new Error(`${name} ended with ${code}:\n${output()}`);
       });
       await Promise.race([waitFor(checkReady, { timeoutMs: readyTimeoutMs }), ended]);
     },
@@ -133,6 +128,16 @@ export async function startApp(
       return exited;
     },
   };
+}
+
+function collectOutput({ stdout, stderr }: ChildProcess): () => string {
+  let output = "";
+  for (const stream of [stdout, stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  return () => output;
 }
 
 /** Tests start hundreds of processes, and to compile the same modules takes up to half of each start. */

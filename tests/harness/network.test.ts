@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, connect as dial, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { clients, createNetwork, servers } from "./network.ts";
+import { clients, Network, servers } from "./network.ts";
 import { waitFor } from "./wait-for.ts";
 
 /** A server that keeps what it receives, and answers it in capitals. */
@@ -43,7 +43,7 @@ function connectTo(port: number) {
 }
 
 test("a cut loses what is in flight and tells nobody; the repair resets what has lost data", async () => {
-  const network = createNetwork({ delayMs: { least: 200, most: 200 } });
+  const network = new Network({ delayMs: { least: 200, most: 200 } });
   onTestFinished(() => network.close());
   const echo = await startEcho();
   const port = await network.expose("b", echo.port, "a");
@@ -68,7 +68,7 @@ test("a cut loses what is in flight and tells nobody; the repair resets what has
 });
 
 test("a link can be cut one way, and among servers only", async () => {
-  const network = createNetwork({ delayMs: { least: 1, most: 1 } });
+  const network = new Network({ delayMs: { least: 1, most: 1 } });
   onTestFinished(() => network.close());
   const echo = await startEcho();
   const fromServer = connectTo(await network.expose("b", echo.port, "a"));
@@ -85,7 +85,7 @@ test("a link can be cut one way, and among servers only", async () => {
 });
 
 test("whatever the delays, all data arrives in order", async () => {
-  const network = createNetwork({ delayMs: { least: 0, most: 20 } });
+  const network = new Network({ delayMs: { least: 0, most: 20 } });
   onTestFinished(() => network.close());
   const echo = await startEcho();
   const connection = connectTo(await network.expose("b", echo.port, "a"));

@@ -14,8 +14,6 @@ export interface Direction {
   to: string;
 }
 
-export type Network = ReturnType<typeof createNetwork>;
-
 interface Connection {
   from: string;
   to: string;
@@ -23,6 +21,13 @@ interface Connection {
   isBroken: boolean;
   sockets: Socket[];
 }
+
+interface Delay {
+  least: number;
+  most: number;
+}
+
+export const noDelay: Delay = { least: 0, most: 0 };
 
 /** Of this process. */
 let addressesGiven = 0;
@@ -34,39 +39,89 @@ let addressesGiven = 0;
  *
  * It needs all of 127.0.0.0/8 as loopback addresses, which Linux has. Servers connect from the address that
  * {@link Network.addMachine} gives them, and reach each other by the ports that {@link Network.expose} returns.
- *
- * @param options.delayMs of each piece of data between machines; data from and to clients has no delay
  */
-export function createNetwork(options: { delayMs?: { least: number; most: number } } = {}) {
-  const { delayMs = { least: 5, most: 50 } } = options;
+export class Network {
+  /** Of each piece of data between machines. Data from and to clients has no delay. */
+  readonly #delayMs: Delay;
   /** The address of each tells where a connection comes from. */
-  const machines = new Map<string, string>();
-  const cuts = new Set<Direction>();
-  const connections = new Set<Connection>();
-  const listeners: Server[] = [];
+  readonly #machines = new Map<string, string>();
+  readonly #cuts = new Set<Direction>();
+  readonly #connections = new Set<Connection>();
+  readonly #listeners: Server[] = [];
 
-  const isCut = (from: string, to: string) => [...cuts].some((cut) => includes(cut.from, from) && includes(cut.to, to));
-  const nameOf = (address: string | undefined) => [...machines].find(([, its]) => its === address)?.[0] ?? clients;
+  constructor({ delayMs }: { delayMs: Delay }) {
+    this.#delayMs = delayMs;
+  }
 
-  function carry(incoming: Socket, from: string, to: string, port: number): void {
-    const outgoing = dial({ host: machines.get(to) ?? "127.0.0.1", port, allowHalfOpen: true, noDelay: true });
-    const connection = { from, to, isBroken: isCut(from, to) || isCut(to, from), sockets: [incoming, outgoing] };
-    connections.add(connection);
+  /** @returns the address that the machine's servers must listen on and connect from */
+  addMachine(name: string): string {
+    addressesGiven += 1;
+    // Any address of 127.0.0.0/8 will do: ports tell the servers of different processes apart.
+    const address = `127.1.${Math.floor(addressesGiven / 250)}.${1 + (addressesGiven % 250)}`;
+    this.#machines.set(name, address);
+    return address;
+  }
+
+  /**
+   * @param port a function is asked for each connection
+   * @param from whose connections these are; default: told by their address
+   * @returns a port of 127.0.0.1 by which others reach this port of the machine
+   */
+  async expose(to: string, port: number | (() => number), from?: string): Promise<number> {
+    const accept = (socket: Socket) => {
+      this.#carry(socket, from ?? this.#nameOf(socket.remoteAddress), to, typeof port === "number" ? port : port());
+    };
+    const server = createServer({ allowHalfOpen: true }, accept);
+    this.#listeners.push(server);
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return (server.address() as { port: number }).port;
+  }
+
+  /**
+   * Loses all data in this direction, also what is in flight, until the returned function repairs the link. That resets
+   * the connections which have lost data. Others, on which nothing was sent, go on.
+   */
+  cut(direction: Direction): () => void {
+    const cut = { ...direction };
+    this.#cuts.add(cut);
+    return () => {
+      this.#cuts.delete(cut);
+      for (const connection of this.#connections) {
+        const { from, to, isBroken, sockets } = connection;
+        if (!isBroken || this.#isCut(from, to) || this.#isCut(to, from)) continue;
+        this.#connections.delete(connection);
+        for (const socket of sockets) socket.resetAndDestroy();
+      }
+    };
+  }
+
+  close(): void {
+    for (const listener of this.#listeners) listener.close();
+    for (const { sockets } of this.#connections) for (const socket of sockets) socket.destroy();
+  }
+
+  #carry(incoming: Socket, from: string, to: string, port: number): void {
+    const host = this.#machines.get(to) ?? "127.0.0.1";
+    const outgoing = dial({ host, port, allowHalfOpen: true, noDelay: true });
+    const isBroken = this.#isCut(from, to) || this.#isCut(to, from);
+    const connection = { from, to, isBroken, sockets: [incoming, outgoing] };
+    this.#connections.add(connection);
     const end = () => {
       if (connection.isBroken) return;
-      connections.delete(connection);
+      this.#connections.delete(connection);
       incoming.destroy();
       outgoing.destroy();
     };
-    pass(connection, incoming, outgoing, from, to, end);
-    pass(connection, outgoing, incoming, to, from, end);
+    this.#pass(connection, incoming, outgoing, from, to, end);
+    this.#pass(connection, outgoing, incoming, to, from, end);
   }
 
   /** Passes on what comes from the source, and its end, in order. */
-  function pass(connection: Connection, source: Socket, sink: Socket, from: string, to: string, end: () => void): void {
-    const delay = from === clients || to === clients ? { least: 0, most: 0 } : delayMs;
+  #pass(connection: Connection, source: Socket, sink: Socket, from: string, to: string, end: () => void): void {
+    const delay = from === clients || to === clients ? noDelay : this.#delayMs;
     const later = createDelayLine(delay, (deliver) => {
-      if (isCut(from, to)) connection.isBroken = true;
+      if (this.#isCut(from, to)) connection.isBroken = true;
       if (!connection.isBroken) deliver();
     });
     source.setNoDelay(true);
@@ -76,59 +131,20 @@ export function createNetwork(options: { delayMs?: { least: number; most: number
     source.on("error", () => later(end));
   }
 
-  return {
-    /** @returns the address that the machine's servers must listen on and connect from */
-    addMachine(name: string): string {
-      addressesGiven += 1;
-      // Any address of 127.0.0.0/8 will do: ports tell the servers of different processes apart.
-      const address = `127.1.${Math.floor(addressesGiven / 250)}.${1 + (addressesGiven % 250)}`;
-      machines.set(name, address);
-      return address;
-    },
-    /**
-     * @param port a function is asked for each connection
-     * @param from whose connections these are; default: told by their address
-     * @returns a port of 127.0.0.1 by which others reach this port of the machine
-     */
-    async expose(to: string, port: number | (() => number), from?: string): Promise<number> {
-      const accept = (socket: Socket) => {
-        carry(socket, from ?? nameOf(socket.remoteAddress), to, typeof port === "number" ? port : port());
-      };
-      const server = createServer({ allowHalfOpen: true }, accept);
-      listeners.push(server);
-      server.listen(0, "127.0.0.1");
-      await once(server, "listening");
-      return (server.address() as { port: number }).port;
-    },
-    /**
-     * Loses all data in this direction, also what is in flight, until the returned function repairs the link. That resets
-     * the connections which have lost data. Others, on which nothing was sent, go on.
-     */
-    cut(direction: Direction): () => void {
-      const cut = { ...direction };
-      cuts.add(cut);
-      return () => {
-        cuts.delete(cut);
-        for (const connection of connections) {
-          const { from, to, isBroken, sockets } = connection;
-          if (!isBroken || isCut(from, to) || isCut(to, from)) continue;
-          connections.delete(connection);
-          for (const socket of sockets) socket.resetAndDestroy();
-        }
-      };
-    },
-    close(): void {
-      for (const listener of listeners) listener.close();
-      for (const { sockets } of connections) for (const socket of sockets) socket.destroy();
-    },
-  };
+  #isCut(from: string, to: string): boolean {
+    return [...this.#cuts].some((cut) => includes(cut.from, from) && includes(cut.to, to));
+  }
+
+  #nameOf(address: string | undefined): string {
+    return [...this.#machines].find(([, its]) => its === address)?.[0] ?? clients;
+  }
 }
 
 /**
  * Delays actions, each by its own time, and keeps their order. One timer for each action would not keep it: Node rounds
  * times, and may then run the later of two timers first.
  */
-function createDelayLine(delayMs: { least: number; most: number }, run: (action: () => void) => void) {
+function createDelayLine(delayMs: Delay, run: (action: () => void) => void) {
   const waiting: { dueAtMs: number; action: () => void }[] = [];
   let lastDueMs = 0;
 

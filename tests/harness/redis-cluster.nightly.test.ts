@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createNetwork } from "./network.ts";
-import { startRedisCluster } from "./redis-cluster.ts";
+import { Network } from "./network.ts";
+import { RedisCluster } from "./redis-cluster.ts";
 import { killMachine } from "./redis-node.ts";
 import { waitFor } from "./wait-for.ts";
 
@@ -13,10 +13,10 @@ test.runIf(process.platform === "linux")(
   async () => {
     const dir = mkdtempSync(join(tmpdir(), "booking-events-cluster-"));
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-    const network = createNetwork({ delayMs: { least: 1, most: 5 } });
+    const network = new Network({ delayMs: { least: 1, most: 5 } });
     onTestFinished(() => network.close());
-    const cluster = await startRedisCluster({ dir, primaries: 3, replicasOfEach: 1, nodeTimeoutMs: 1_000, network });
-    onTestFinished(cluster.stop);
+    const cluster = await RedisCluster.start({ dir, primaries: 3, replicasOfEach: 1, nodeTimeoutMs: 1_000, network });
+    onTestFinished(() => cluster.stop());
     const write = (key: string) =>
       waitFor(async () => (await cluster.primaryOf(key)).ask("SET", key, key), { timeoutMs: 20_000 });
 

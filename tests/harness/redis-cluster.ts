@@ -1,10 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { createNetwork, type Network } from "./network.ts";
+import type { Network } from "./network.ts";
 import { countReplicas, isSynchronized, type RedisNode, readInfo, startRedisNode } from "./redis-node.ts";
 import { waitFor } from "./wait-for.ts";
-
-export type RedisCluster = Awaited<ReturnType<typeof startRedisCluster>>;
 
 const slots = 16_384;
 const settledTimeoutMs = 60_000;
@@ -12,34 +10,133 @@ const pollMs = 50;
 const keysPerMove = 100;
 const moveTimeoutMs = 5_000;
 
-/**
- * Starts a Redis Cluster whose nodes are as durable as the service demands, and reach each other and clients through a
- * network that can be cut. Resolves when all nodes agree and all replicas have their primary's data.
- *
- * @param options.dir holds a directory for each node
- * @param options.network default: one without delays, which `stop` closes
- */
-export async function startRedisCluster(options: {
+interface Options {
+  /** Holds a directory for each node. */
   dir: string;
   primaries: number;
   replicasOfEach: number;
-  nodeTimeoutMs?: number;
-  network?: Network;
+  nodeTimeoutMs: number;
+  network: Network;
   signal?: AbortSignal;
-}) {
-  const { dir, primaries, replicasOfEach, nodeTimeoutMs = 2_000, signal } = options;
-  const network = options.network ?? createNetwork({ delayMs: { least: 0, most: 0 } });
-  const password = randomBytes(24).toString("hex");
-  const nodes: RedisNode[] = [];
-  await using started = new AsyncDisposableStack();
-  let running = started;
-  if (options.network === undefined) started.defer(() => network.close());
+}
 
-  async function startNode(name: string): Promise<RedisNode> {
+/**
+ * A Redis Cluster whose nodes are as durable as the service demands, and reach each other and clients through a network
+ * that can be cut.
+ */
+export class RedisCluster {
+  readonly password = randomBytes(24).toString("hex");
+  readonly #options: Options;
+  readonly #nodes: RedisNode[] = [];
+  readonly #started = new AsyncDisposableStack();
+
+  private constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** Resolves when all nodes agree and all replicas have their primary's data. */
+  static async start(options: Options): Promise<RedisCluster> {
+    const { primaries, replicasOfEach } = options;
+    const cluster = new RedisCluster(options);
+    try {
+      const names = Array.from({ length: primaries * (1 + replicasOfEach) }, (_, index) => `redis-${index + 1}`);
+      cluster.#nodes.push(...(await Promise.all(names.map((name) => cluster.#startNode(name)))));
+      await formCluster(cluster.#nodes, primaries, replicasOfEach);
+      return cluster;
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#started.disposeAsync();
+  }
+
+  /** In the order in which they were added. */
+  get nodes(): readonly RedisNode[] {
+    return this.#nodes;
+  }
+
+  /** For `REDIS_CLUSTER`. */
+  get addresses(): string[] {
+    return this.#nodes.map(({ address }) => address);
+  }
+
+  /** Those that serve slots, according to themselves. */
+  primaries(): Promise<RedisNode[]> {
+    return selectNodes(this.#nodes, async (node) => (await findMyself(node)).ranges.length > 0);
+  }
+
+  /** The primary that serves the slot of this key, according to itself. */
+  async primaryOf(key: string): Promise<RedisNode> {
+    // Some may be down.
+    const slot = Number(await Promise.any(this.#nodes.map((node) => node.ask("CLUSTER", "KEYSLOT", key))));
+    const [owner] = await selectNodes(this.#nodes, async (node) => {
+      const { ranges } = await findMyself(node);
+      return ranges.some(([first, last]) => first <= slot && slot <= last);
+    });
+    if (owner === undefined) throw new Error(`No node serves slot ${slot}.`);
+    return owner;
+  }
+
+  async replicasOf(primary: RedisNode): Promise<RedisNode[]> {
+    const id = await idOf(primary);
+    return selectNodes(this.#nodes, async (node) => (await findMyself(node)).primaryId === id);
+  }
+
+  /** Resolves when all nodes agree on who serves what, and all replicas have their primary's data. */
+  async untilSettled(): Promise<void> {
+    await untilSettled(this.#nodes);
+  }
+
+  /** Makes this replica a primary without losing anything: it waits for the last of its primary's data. */
+  async failOver(replica: RedisNode): Promise<void> {
+    await replica.ask("CLUSTER", "FAILOVER");
+    await waitFor(async () => (await findMyself(replica)).isPrimary, { timeoutMs: settledTimeoutMs });
+  }
+
+  /** Starts another primary, which serves no slots yet, and resolves when all others know it. */
+  async addNode(name: string): Promise<RedisNode> {
+    const [known] = this.#nodes;
+    const node = await this.#startNode(name);
+    this.#nodes.push(node);
+    await known?.ask("CLUSTER", "MEET", "127.0.0.1", node.port, node.busPort);
+    await this.untilSettled();
+    return node;
+  }
+
+  /** Moves a slot with all its keys, while clients use them, as redis-cli --cluster reshard does it. */
+  async moveSlot(slot: number, from: RedisNode, to: RedisNode): Promise<void> {
+    const [fromId, toId] = [await idOf(from), await idOf(to)];
+    await to.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", fromId);
+    await from.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", toId);
+    for (;;) {
+      const keys = await from.ask<string[]>("CLUSTER", "GETKEYSINSLOT", slot, keysPerMove);
+      if (keys.length === 0) break;
+      const target = ["127.0.0.1", to.port, "", 0, moveTimeoutMs] as const;
+      await from.ask("MIGRATE", ...target, "AUTH", this.password, "KEYS", ...keys);
+    }
+    // The new owner first: if it were the last to know, both could send clients to the other.
+    for (const node of new Set([to, from, ...this.#nodes]))
+      await node.ask("CLUSTER", "SETSLOT", slot, "NODE", toId).catch(ignoreReplica);
+  }
+
+  /** Stops a node that serves no slots, and makes the others forget it. */
+  async removeNode(node: RedisNode): Promise<void> {
+    const id = await idOf(node);
+    this.#nodes.splice(this.#nodes.indexOf(node), 1);
+    // A forgotten node comes back by gossip while any node knows it and it runs.
+    await node.stop();
+    await Promise.all(this.#nodes.map((other) => other.ask("CLUSTER", "FORGET", id)));
+  }
+
+  async #startNode(name: string): Promise<RedisNode> {
+    const { dir, network, signal, nodeTimeoutMs } = this.#options;
     const node = await startRedisNode({
       name,
       dir: join(dir, name),
-      password,
+      password: this.password,
       network,
       signal,
       settings: ({ port, busPort, ownBusPort }) => ({
@@ -53,80 +150,9 @@ export async function startRedisCluster(options: {
         "cluster-require-full-coverage": "no",
       }),
     });
-    nodes.push(node);
-    running.defer(node.stop);
+    this.#started.defer(node.stop);
     return node;
   }
-
-  const names = Array.from({ length: primaries * (1 + replicasOfEach) }, (_, index) => `redis-${index + 1}`);
-  await Promise.all(names.map(startNode));
-  nodes.sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
-  await formCluster(nodes, primaries, replicasOfEach);
-
-  running = started.move();
-  const idOf = (node: RedisNode) => node.ask<string>("CLUSTER", "MYID");
-  const cluster = {
-    password,
-    network,
-    /** In the order in which they were added. */
-    nodes: nodes as readonly RedisNode[],
-    node(name: string): RedisNode {
-      const found = nodes.find((node) => node.name === name);
-      if (found === undefined) throw new Error(`The cluster has no node ${name}.`);
-      return found;
-    },
-    /** For `REDIS_CLUSTER`. */
-    addresses: () => nodes.map(({ address }) => address),
-    /** Those that serve slots, according to themselves. */
-    primaries: () => selectNodes(nodes, async (node) => (await findMyself(node)).ranges.length > 0),
-    /** The primary that serves the slot of this key, according to itself. */
-    async primaryOf(key: string): Promise<RedisNode> {
-      // Some may be down.
-      const slot = Number(await Promise.any(nodes.map((node) => node.ask("CLUSTER", "KEYSLOT", key))));
-      const [owner] = await selectNodes(nodes, async (node) => {
-        const { ranges } = await findMyself(node);
-        return ranges.some(([first, last]) => first <= slot && slot <= last);
-      });
-      if (owner === undefined) throw new Error(`No node serves slot ${slot}.`);
-      return owner;
-    },
-    /** The replicas of a primary. */
-    async replicasOf(primary: RedisNode): Promise<RedisNode[]> {
-      const id = await idOf(primary);
-      return await selectNodes(nodes, async (node) => (await findMyself(node)).primaryId === id);
-    },
-    /** Resolves when all nodes agree on who serves what, and all replicas have their primary's data. */
-    untilSettled: () => untilSettled(nodes),
-    /** Makes this replica a primary without losing anything: it waits for the last of its primary's data. */
-    async failOver(replica: RedisNode): Promise<void> {
-      await replica.ask("CLUSTER", "FAILOVER");
-      await waitFor(async () => (await findMyself(replica)).isPrimary, { timeoutMs: settledTimeoutMs });
-    },
-    /** Starts another node, and resolves when all others know it. Without a primary, it becomes one that serves no slots yet. */
-    async addNode(name: string, primary?: RedisNode): Promise<RedisNode> {
-      const known = nodes.find((node) => node !== primary) ?? (nodes[0] as RedisNode);
-      const node = await startNode(name);
-      await known.ask("CLUSTER", "MEET", "127.0.0.1", node.port, node.busPort);
-      await untilSettled(nodes);
-      if (primary !== undefined) {
-        await node.ask("CLUSTER", "REPLICATE", await idOf(primary));
-        await untilSettled(nodes);
-      }
-      return node;
-    },
-    /** Moves a slot with all its keys, while clients use them. */
-    moveSlot: (slot: number, from: RedisNode, to: RedisNode) => moveSlot({ slot, from, to, nodes, password }),
-    /** Stops a node that serves no slots, and makes the others forget it. */
-    async removeNode(node: RedisNode): Promise<void> {
-      const id = await idOf(node);
-      nodes.splice(nodes.indexOf(node), 1);
-      // A forgotten node comes back by gossip while any node knows it and it runs.
-      await node.stop();
-      await Promise.all(nodes.map((other) => other.ask("CLUSTER", "FORGET", id)));
-    },
-    stop: () => running.disposeAsync(),
-  };
-  return cluster;
 }
 
 /** Divides the slots among the first nodes, and makes the others their replicas. Resolves when all agree. */
@@ -146,7 +172,7 @@ async function formCluster(nodes: readonly RedisNode[], primaries: number, repli
     await waitFor(async () => (await hasAll(node)) && (await knowsAll(node)), { timeoutMs: settledTimeoutMs });
   for (const [index, replica] of nodes.slice(primaries).entries()) {
     const primary = nodes[Math.floor(index / replicasOfEach)] as RedisNode;
-    await replica.ask("CLUSTER", "REPLICATE", await primary.ask<string>("CLUSTER", "MYID"));
+    await replica.ask("CLUSTER", "REPLICATE", await idOf(primary));
   }
   await untilSettled(nodes);
 }
@@ -231,27 +257,8 @@ async function selectNodes(nodes: readonly RedisNode[], has: (node: RedisNode) =
   return nodes.filter((_, index) => answers[index]);
 }
 
-/** As redis-cli --cluster reshard does it. */
-async function moveSlot(options: {
-  slot: number;
-  from: RedisNode;
-  to: RedisNode;
-  nodes: readonly RedisNode[];
-  password: string;
-}): Promise<void> {
-  const { slot, from, to, nodes, password } = options;
-  const [fromId, toId] = [await from.ask<string>("CLUSTER", "MYID"), await to.ask<string>("CLUSTER", "MYID")];
-  await to.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", fromId);
-  await from.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", toId);
-  for (;;) {
-    const keys = await from.ask<string[]>("CLUSTER", "GETKEYSINSLOT", slot, keysPerMove);
-    if (keys.length === 0) break;
-    const target = ["127.0.0.1", to.port, "", 0, moveTimeoutMs] as const;
-    await from.ask("MIGRATE", ...target, "AUTH", password, "KEYS", ...keys);
-  }
-  // The new owner first: if it were the last to know, both could send clients to the other.
-  for (const node of [to, from, ...nodes.filter((other) => other !== to && other !== from)])
-    await node.ask("CLUSTER", "SETSLOT", slot, "NODE", toId).catch(ignoreReplica);
+function idOf(node: RedisNode): Promise<string> {
+  return node.ask("CLUSTER", "MYID");
 }
 
 /** Replicas learn it from their primary. */

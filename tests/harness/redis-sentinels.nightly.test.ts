@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { createNetwork } from "./network.ts";
+import { Network } from "./network.ts";
 import { killMachine } from "./redis-node.ts";
 import { startRedisSentinels } from "./redis-sentinels.ts";
 import { waitFor } from "./wait-for.ts";
@@ -13,12 +13,10 @@ test.runIf(process.platform === "linux")(
   async () => {
     const dir = mkdtempSync(join(tmpdir(), "booking-events-sentinels-"));
     onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
-    const network = createNetwork({ delayMs: { least: 1, most: 5 } });
+    const network = new Network({ delayMs: { least: 1, most: 5 } });
     onTestFinished(() => network.close());
     const redis = await startRedisSentinels({
       dir,
-      replicas: 2,
-      sentinels: 3,
       downAfterMs: 1_000,
       infoIntervalMs: 500,
       network,

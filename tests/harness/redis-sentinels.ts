@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { findRedis, redisMissing } from "@booking-events/scripts/install";
 import { startServer } from "@booking-events/scripts/local-server";
 import { freePort } from "@booking-events/scripts/ports";
 import { pingRedis } from "@booking-events/scripts/redis";
 import { Redis } from "ioredis";
-import { createNetwork, type Network } from "./network.ts";
+import type { Network } from "./network.ts";
 import { countReplicas, isSynchronized, type RedisNode, readInfo, startRedisNode } from "./redis-node.ts";
 import { waitFor } from "./wait-for.ts";
 
@@ -16,83 +16,50 @@ const settledTimeoutMs = 60_000;
 const pollMs = 50;
 const askTimeoutMs = 2_000;
 
+/** For `REDIS_SENTINEL_NAME`. */
+const name = "bookings";
+const replicaNames = ["redis-2", "redis-3"];
+const sentinelNames = ["sentinel-1", "sentinel-2", "sentinel-3"];
+const quorum = 2;
+
+interface Options {
+  /** Holds a directory for each server. */
+  dir: string;
+  network: Network;
+  /** How long a server must be silent until a Sentinel takes it for dead. */
+  downAfterMs: number;
+  /** How often a Sentinel asks servers for their roles. Default: Redis' own 10 s. A server that comes back is told its new role then. */
+  infoIntervalMs?: number;
+  signal?: AbortSignal;
+}
+
 /**
  * Starts one primary, its replicas, and the Sentinels that watch them. All are as durable as the service demands, and
  * reach each other and clients through a network that can be cut. Resolves when all replicas have the primary's data
  * and all Sentinels know each other.
- *
- * @param options.dir holds a directory for each server
- * @param options.downAfterMs how long a server must be silent until a Sentinel takes it for dead
- * @param options.infoIntervalMs how often a Sentinel asks servers for their roles; default: Redis' own 10 s. A server that
- *   comes back is told its new role when it is asked
- * @param options.network default: one without delays, which `stop` closes
  */
-export async function startRedisSentinels(options: {
-  dir: string;
-  replicas: number;
-  sentinels: number;
-  name?: string;
-  downAfterMs?: number;
-  infoIntervalMs?: number | undefined;
-  network?: Network;
-  signal?: AbortSignal;
-}) {
-  const { dir, replicas, name = "bookings", downAfterMs = 2_000, infoIntervalMs, signal } = options;
-  const network = options.network ?? createNetwork({ delayMs: { least: 0, most: 0 } });
+export async function startRedisSentinels(options: Options) {
   const password = randomBytes(24).toString("hex");
   await using started = new AsyncDisposableStack();
-  if (options.network === undefined) started.defer(() => network.close());
-
-  async function startNode(nodeName: string, settings: Record<string, string>): Promise<RedisNode> {
-    const node = await startRedisNode({
-      name: nodeName,
-      dir: join(dir, nodeName),
-      password,
-      network,
-      signal,
-      settings: () => settings,
-    });
-    started.defer(node.stop);
-    return node;
-  }
-  const first = await startNode("redis-1", {});
-  const replicaOf = { replicaof: `127.0.0.1 ${first.port}` };
-  const replicaNames = Array.from({ length: replicas }, (_, index) => `redis-${index + 2}`);
-  const nodes = [first, ...(await Promise.all(replicaNames.map((replica) => startNode(replica, replicaOf))))];
-  await waitFor(() => checkReplicas(first, nodes), { timeoutMs: settledTimeoutMs, intervalMs: pollMs });
-
-  const quorum = Math.floor(options.sentinels / 2) + 1;
-  const sentinelNames = Array.from({ length: options.sentinels }, (_, index) => `sentinel-${index + 1}`);
+  const nodes = await startNodes(options, password, started);
+  const [first] = nodes;
   const sentinels = await Promise.all(
     sentinelNames.map(async (sentinelName) => {
-      const sentinel = await startSentinel({
-        name: sentinelName,
-        dir: join(dir, sentinelName),
-        password,
-        network,
-        signal,
-        configuration: `sentinel monitor ${name} 127.0.0.1 ${first.port} ${quorum}
-sentinel auth-pass ${name} ${password}
-sentinel down-after-milliseconds ${name} ${downAfterMs}
-sentinel failover-timeout ${name} ${downAfterMs * 5}
-sentinel parallel-syncs ${name} ${replicas}
-`,
-      });
+      const sentinel = await startSentinel(sentinelName, first.port, options, password);
       started.defer(sentinel.stop);
-      if (infoIntervalMs !== undefined) await sentinel.ask("SENTINEL", "DEBUG", "info-period", infoIntervalMs);
       return sentinel;
     }),
   );
 
   const primary = async () => {
-    const found = await findPrimary(nodes, sentinels, name);
+    const found = await findPrimary(nodes, sentinels);
     if (found === undefined) throw new Error("The Sentinels do not agree on a primary.");
     return found;
   };
   const untilSettled = () =>
     waitFor(
       async () => {
-        for (const sentinel of sentinels) await checkSentinel(sentinel, name, replicas, sentinels.length);
+        for (const sentinel of sentinels) await checkSentinel(sentinel);
         await checkReplicas(await primary(), nodes);
       },
       { timeoutMs: settledTimeoutMs, intervalMs: pollMs },
@@ -101,10 +68,8 @@ sentinel parallel-syncs ${name} ${replicas}
 
   const running = started.move();
   return {
-    /** For `REDIS_SENTINEL_NAME`. */
     name,
     password,
-    network,
     nodes,
     sentinels,
     /** For `REDIS_SENTINELS`. */
@@ -123,22 +88,38 @@ sentinel parallel-syncs ${name} ${replicas}
   };
 }
 
+/** @returns the primary first */
+async function startNodes({ dir, network, signal }: Options, password: string, started: AsyncDisposableStack) {
+  async function startNode(nodeName: string, settings: Record<string, string>): Promise<RedisNode> {
+    const node = await startRedisNode({
+      name: nodeName,
+      dir: join(dir, nodeName),
+      password,
+      network,
+      signal,
+      settings: () => settings,
+    });
+    started.defer(node.stop);
+    return node;
+  }
+  const first = await startNode("redis-1", {});
+  const replicaOf = { replicaof: `127.0.0.1 ${first.port}` };
+  const replicas = await Promise.all(replicaNames.map((replica) => startNode(replica, replicaOf)));
+  const nodes: [RedisNode, ...RedisNode[]] = [first, ...replicas];
+  await waitFor(() => checkReplicas(first, nodes), { timeoutMs: settledTimeoutMs, intervalMs: pollMs });
+  return nodes;
+}
+
 type Sentinel = Awaited<ReturnType<typeof startSentinel>>;
 
-async function startSentinel(options: {
-  name: string;
-  dir: string;
-  password: string;
-  network: Network;
-  signal?: AbortSignal | undefined;
-  configuration: string;
-}) {
-  const { name, dir, password, network, signal } = options;
+async function startSentinel(sentinelName: string, primaryPort: number, options: Options, password: string) {
+  const { network, signal } = options;
+  const dir = join(options.dir, sentinelName);
   const program = findRedis();
   if (!program) throw redisMissing();
-  const host = network.addMachine(name);
+  const host = network.addMachine(sentinelName);
   const ownPort = await freePort();
-  const port = await network.expose(name, ownPort);
+  const port = await network.expose(sentinelName, ownPort);
   mkdirSync(dir, { recursive: true });
   const file = join(dir, "sentinel.conf");
   // A Sentinel keeps what it has learnt in this file.
@@ -150,12 +131,17 @@ requirepass ${password}
 sentinel sentinel-pass ${password}
 sentinel announce-ip 127.0.0.1
 sentinel announce-port ${port}
-${options.configuration}`;
-  if (!existsSync(file)) writeFileSync(file, configuration, { mode: 0o600 });
+sentinel monitor ${name} 127.0.0.1 ${primaryPort} ${quorum}
+sentinel auth-pass ${name} ${password}
+sentinel down-after-milliseconds ${name} ${options.downAfterMs}
+sentinel failover-timeout ${name} ${options.downAfterMs * 5}
+sentinel parallel-syncs ${name} ${replicaNames.length}
+`;
+  writeFileSync(file, configuration, { mode: 0o600 });
   const url = (itsPort: number) => `redis://default:${password}@${host}:${itsPort}`;
   const server = await startServer(
     {
-      name,
+      name: sentinelName,
       dir,
       logPath: join(dir, "sentinel.log"),
       stopSignal: "SIGTERM",
@@ -167,12 +153,15 @@ ${options.configuration}`;
   );
   const own = new Redis(server.url, { commandTimeout: askTimeoutMs, maxRetriesPerRequest: 1 });
   own.on("error", () => {});
+  const ask = async <Answer>(command: string, ...args: (string | number)[]) =>
+    (await own.call(command, ...args)) as Answer;
+  if (options.infoIntervalMs !== undefined) await ask("SENTINEL", "DEBUG", "info-period", options.infoIntervalMs);
   return {
-    name,
+    name: sentinelName,
     server,
     port,
     address: `127.0.0.1:${port}`,
-    ask: async <Answer>(command: string, ...args: (string | number)[]) => (await own.call(command, ...args)) as Answer,
+    ask,
     async stop(): Promise<void> {
       own.disconnect();
       await server.stop();
@@ -181,15 +170,15 @@ ${options.configuration}`;
 }
 
 /** Throws unless the Sentinel sees nothing wrong, and knows all servers and all other Sentinels. */
-async function checkSentinel(sentinel: Sentinel, name: string, replicas: number, sentinels: number): Promise<void> {
+async function checkSentinel(sentinel: Sentinel): Promise<void> {
   const state = await sentinel.ask<string[]>("SENTINEL", "MASTER", name);
   const read = (field: string) => state[state.indexOf(field) + 1];
   if (read("flags") !== "master") throw new Error(`${sentinel.name} calls the primary ${read("flags")}.`);
-  if (read("num-other-sentinels") !== String(sentinels - 1))
+  if (read("num-other-sentinels") !== String(sentinelNames.length - 1))
     throw new Error(`${sentinel.name} does not know all others.`);
   const known = await sentinel.ask<string[][]>("SENTINEL", "REPLICAS", name);
   const healthy = known.filter((replica) => replica[replica.indexOf("flags") + 1] === "slave").length;
-  if (healthy !== replicas) throw new Error(`${sentinel.name} knows ${healthy} of ${replicas} replicas.`);
+  if (healthy !== replicaNames.length) throw new Error(`${sentinel.name} knows only ${healthy} replicas.`);
 }
 
 async function checkReplicas(primary: RedisNode, nodes: readonly RedisNode[]): Promise<void> {
@@ -203,7 +192,6 @@ async function checkReplicas(primary: RedisNode, nodes: readonly RedisNode[]): P
 async function findPrimary(
   nodes: readonly RedisNode[],
   sentinels: readonly Sentinel[],
-  name: string,
 ): Promise<RedisNode | undefined> {
   const answers = await Promise.all(
     sentinels.map((sentinel) =>

@@ -48,24 +48,11 @@ export async function startIngest(
   const partners = overrides.partners ?? (() => registry);
   const app = createApp({
     partners,
-    // Disabled, except in the tests of these features.
-    answerGuess: () => answers.invalidSecret,
-    isClockWrong: () => false,
+    ...withoutGuards(),
     markAuthentic: (socket, partner) => connections.markAuthentic(socket, partner),
-    recordUse: () => {},
-    isOverloaded: () => false,
     isLate: (socket) => connections.isLate(socket),
-    limiter: limiterOf(async () => ({ headers: {} })),
-    wasFrozen: () => false,
     markPaced: (response) => connections.markPaced(response),
-    observeLine: () => {},
-    turns: new Turns({ isAccepting: () => false }),
     enqueue: (event) => producer.enqueue(event),
-    countUnknownFields: () => {},
-    convertedMidnights: new ConvertedMidnights(),
-    recordWarnings: () => {},
-    isQueueAvailable: () => true,
-    isShuttingDown: () => false,
     pages: loadPages(),
     bodyLimitBytes: 65_536,
     trustedProxyHops: 0,
@@ -106,5 +93,24 @@ export async function startIngest(
       if (keys.length > 0) await redis.del(keys);
       redis.disconnect();
     },
+  };
+}
+
+/** What is disabled, except in the tests of these features. */
+function withoutGuards() {
+  return {
+    answerGuess: () => answers.invalidSecret,
+    isClockWrong: () => false,
+    recordUse: () => {},
+    isOverloaded: () => false,
+    limiter: limiterOf(async () => ({ headers: {} })),
+    wasFrozen: () => false,
+    observeLine: () => {},
+    turns: new Turns({ isAccepting: () => false }),
+    countUnknownFields: () => {},
+    convertedMidnights: new ConvertedMidnights(),
+    recordWarnings: () => {},
+    isQueueAvailable: () => true,
+    isShuttingDown: () => false,
   };
 }

@@ -4,8 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
-import { createNetwork, type Network } from "@booking-events/harness/network";
-import { type RedisCluster, startRedisCluster } from "@booking-events/harness/redis-cluster";
+import { Network } from "@booking-events/harness/network";
+import { RedisCluster } from "@booking-events/harness/redis-cluster";
 import { killMachine, type RedisNode } from "@booking-events/harness/redis-node";
 import type { RedisServers } from "@booking-events/runtime";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -22,8 +22,8 @@ let cluster: RedisCluster;
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), "booking-events-engine-"));
-  network = createNetwork({ delayMs: { least: 5, most: 10 } });
-  cluster = await startRedisCluster({ dir, primaries: 3, replicasOfEach: 1, nodeTimeoutMs: 1_000, network });
+  network = new Network({ delayMs: { least: 5, most: 10 } });
+  cluster = await RedisCluster.start({ dir, primaries: 3, replicasOfEach: 1, nodeTimeoutMs: 1_000, network });
 }, 60_000);
 
 afterAll(async () => {

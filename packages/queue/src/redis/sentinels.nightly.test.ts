@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
-import { createNetwork, type Network } from "@booking-events/harness/network";
+import { Network } from "@booking-events/harness/network";
 import { killMachine } from "@booking-events/harness/redis-node";
 import { type RedisSentinels, startRedisSentinels } from "@booking-events/harness/redis-sentinels";
 import type { RedisServers } from "@booking-events/runtime";
@@ -21,8 +21,8 @@ let servers: RedisSentinels;
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), "booking-events-engine-"));
-  network = createNetwork({ delayMs: { least: 5, most: 10 } });
-  servers = await startRedisSentinels({ dir, replicas: 2, sentinels: 3, downAfterMs: 1_000, network });
+  network = new Network({ delayMs: { least: 5, most: 10 } });
+  servers = await startRedisSentinels({ dir, downAfterMs: 1_000, network });
 }, 60_000);
 
 afterAll(async () => {
