@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Vitest has started these when it knows no durations, as in a new clone, in the order of the files' sizes: too late. */
-const longest = ["tests/chaos/run-chaos", "tests/e2e/npm-start", "tests/e2e/outages"];
+const longest = ["tests/e2e/npm-start", "tests/e2e/least-privilege", "tests/e2e/outages"];
 
 /** Begins with the longest files, so that no CPU is idle in the end. */
 export class LongestFirst extends BaseSequencer {

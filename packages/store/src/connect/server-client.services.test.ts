@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
+import { execute } from "@booking-events/harness/execute";
 import { startOwnPostgres } from "@booking-events/harness/own-postgres";
 import { discard, type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
-import { execute } from "@booking-events/harness/test-database";
 import type { PostgresServer } from "@booking-events/scripts/services";
 import type pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { migrate } from "../upkeep/migrate.ts";
 import { withBriefConnection } from "./brief-connection.ts";
 import { FormerPrimary } from "./leave-former-primary.ts";
@@ -112,13 +112,8 @@ describe("of a primary and its standby", () => {
     expect(() => open("prefer-standby")).toThrow("target_session_attrs must be read-write");
     expect(() => open("read-write")).not.toThrow();
   });
-});
 
-describe("when a standby is promoted", () => {
-  beforeEach(startBoth);
-  afterEach(stopBoth);
-
-  test("a pool goes on with it, and has everything that was committed", async () => {
+  test("at last, a pool goes on with the promoted standby, and has everything that was committed", async () => {
     const pool = openPool(urlOf([primary.port, standby.port]));
     await pool.query("create table numbers (number integer)");
     await inTransaction(pool, (client) => client.query("insert into numbers values (1)"));
@@ -129,16 +124,18 @@ describe("when a standby is promoted", () => {
     await standby.promote();
     expect((await pool.query("select number from numbers")).rows).toEqual([{ number: 1 }]);
   });
+});
 
-  test("statements on a frozen primary fail soon, and need not wait for their time-out", async () => {
-    const pool = openPool(urlOf([primary.port, standby.port]));
-    const before = await pool.connect();
-    before.release();
-    primary.kill("SIGSTOP");
-    // The time-out is 35 s, and a test has 30 s.
-    const refused = expect(pool.query("select 1")).rejects.toThrow(FormerPrimary);
-    await execute(standby.url, "select pg_promote()");
-    await refused;
-    await waitFor(async () => expect(await readPort(pool)).toBe(standby.port));
-  });
+test("statements on a frozen primary fail soon when a standby is promoted, and need not wait for their time-out", async () => {
+  await startBoth();
+  onTestFinished(stopBoth);
+  const pool = openPool(urlOf([primary.port, standby.port]));
+  const before = await pool.connect();
+  before.release();
+  primary.kill("SIGSTOP");
+  // The time-out is 35 s, and a test has 30 s.
+  const refused = expect(pool.query("select 1")).rejects.toThrow(FormerPrimary);
+  await execute(standby.url, "select pg_promote()");
+  await refused;
+  await waitFor(async () => expect(await readPort(pool)).toBe(standby.port));
 });
