@@ -1,11 +1,11 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { execute } from "@booking-events/harness/execute";
 import { clients, everybody, type Network } from "@booking-events/harness/network";
 import { type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
 import { waitFor } from "@booking-events/harness/wait-for";
 import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
-import pg from "pg";
 import type { Chances, MachineFault } from "./machine-faults.ts";
 
 const machines = ["postgres-1", "postgres-2"] as const;
@@ -141,19 +141,8 @@ class PostgresPair {
 
   async #untilSynchronous(): Promise<void> {
     const select = "select from pg_stat_replication where sync_state = 'sync' and state = 'streaming'";
-    await waitFor(async () => (await query(this.primary.url, select)).rowCount === 1, {
+    await waitFor(async () => (await execute(this.primary.url, select)).rowCount === 1, {
       timeoutMs: synchronousTimeoutMs,
     });
-  }
-}
-
-async function query(url: string, sql: string): Promise<pg.QueryResult> {
-  const client = new pg.Client({ connectionString: url });
-  client.on("error", () => {});
-  await client.connect();
-  try {
-    return await client.query(sql);
-  } finally {
-    await client.end();
   }
 }

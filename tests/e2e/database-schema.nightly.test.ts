@@ -1,6 +1,6 @@
 import { follow } from "@booking-events/feed";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
-import { execute } from "@booking-events/harness/test-database";
+import { execute } from "@booking-events/harness/execute";
 import { afterEach, expect, test } from "vitest";
 import { postAccepted } from "./post-event.ts";
 import { printedByOps } from "./run-ops.ts";

@@ -1,8 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
+import { execute } from "@booking-events/harness/execute";
 import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
-import { execute } from "@booking-events/harness/test-database";
 import { type Ran, runOps } from "@booking-events/ops/testing/run-ops";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,6 +1,7 @@
 import { freePort, redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
+import { execute } from "@booking-events/harness/execute";
 import { sampleEvent } from "@booking-events/harness/sample-event";
-import { execute, useTestDatabase } from "@booking-events/harness/test-database";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { type Ran, runOps, spawnUnreadOps } from "@booking-events/ops/testing/run-ops";
 import { createProducer } from "@booking-events/queue";
 import type { EventEnvelope } from "@booking-events/schema";

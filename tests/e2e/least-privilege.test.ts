@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type BookingChange, type FollowOptions, ForeignReaderError, follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
 import { compileCache } from "@booking-events/harness/app-process";
-import { execute } from "@booking-events/harness/test-database";
+import { execute } from "@booking-events/harness/execute";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import { appendChanges, createPool, inTransaction } from "@booking-events/store";
 import { Redis } from "ioredis";

@@ -1,7 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { uniquePrefix, waitFor } from "@booking-events/harness";
-import { execute } from "@booking-events/harness/test-database";
+import { execute } from "@booking-events/harness/execute";
 import { migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";

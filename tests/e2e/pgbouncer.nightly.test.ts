@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
-import { execute } from "@booking-events/harness/test-database";
+import { execute } from "@booking-events/harness/execute";
 import { findTool, installTool } from "@booking-events/scripts/services";
 import { appendChanges, createPool, examineDatabase, inTransaction } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";

@@ -1,5 +1,5 @@
 import { uniquePrefix, waitFor } from "@booking-events/harness";
-import { execute } from "@booking-events/harness/test-database";
+import { execute } from "@booking-events/harness/execute";
 import { runOps } from "@booking-events/ops/testing/run-ops";
 import { createPool, migrate } from "@booking-events/store";
 import { Redis } from "ioredis";

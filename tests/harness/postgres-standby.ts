@@ -2,8 +2,8 @@ import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { choosePostgresHome } from "@booking-events/scripts/postgres-home";
 import { type PostgresServer, startPostgres } from "@booking-events/scripts/services";
-import pg from "pg";
 import { takeBaseBackup, writeToCluster } from "./base-backup.ts";
+import { execute } from "./execute.ts";
 import { waitFor } from "./wait-for.ts";
 
 export interface PostgresStandby extends PostgresServer {
@@ -32,7 +32,7 @@ export async function startPostgresStandby(options: {
   writeFileSync(join(dir, "password"), password, { mode: 0o600 });
   const data = join((await choosePostgresHome(dir)).dir, "data");
   // Keeps the WAL that the standby needs, however long it is away.
-  await query(primary.url, `select pg_create_physical_replication_slot('${name}', true)`);
+  await execute(primary.url, `select pg_create_physical_replication_slot('${name}', true)`);
   await takeBaseBackup(primary.url, join(primary.home, "data"), data);
   writeToCluster(data, "standby.signal", "");
   const connection = `host=127.0.0.1 port=${replicationPort} user=postgres password=${password} application_name=${name}`;
@@ -41,7 +41,7 @@ export async function startPostgresStandby(options: {
     appendFileSync(join(data, "postgresql.auto.conf"), `${setting} = '${value}'\n`);
   const standby = await startPostgres({ dir });
   await waitForInCommits(primary.url, name);
-  return Object.assign(standby, { promote: async () => void (await query(standby.url, "select pg_promote()")) });
+  return Object.assign(standby, { promote: async () => void (await execute(standby.url, "select pg_promote()")) });
 }
 
 /** Ends servers whose data nobody needs any more. */
@@ -54,20 +54,10 @@ export function discard(...servers: PostgresServer[]): void {
 
 /** Set after the copy, so that the standby does not wait for itself when it is promoted. */
 async function waitForInCommits(primaryUrl: string, name: string): Promise<void> {
-  await query(primaryUrl, `alter system set synchronous_standby_names = '${name}'`);
-  await query(primaryUrl, "select pg_reload_conf()");
+  await execute(primaryUrl, `alter system set synchronous_standby_names = '${name}'`);
+  await execute(primaryUrl, "select pg_reload_conf()");
   await waitFor(async () => {
-    const { rowCount } = await query(primaryUrl, "select from pg_stat_replication where sync_state = 'sync'");
+    const { rowCount } = await execute(primaryUrl, "select from pg_stat_replication where sync_state = 'sync'");
     return rowCount === 1;
   });
-}
-
-async function query(url: string, sql: string): Promise<pg.QueryResult> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await client.query(sql);
-  } finally {
-    await client.end();
-  }
 }

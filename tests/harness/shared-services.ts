@@ -5,10 +5,10 @@ import { stopLeftover } from "@booking-events/scripts/local-server";
 import { isRunning, readRecord, saveRecord } from "@booking-events/scripts/process-record";
 import { startPostgres, startRedis } from "@booking-events/scripts/services";
 import { migrate } from "@booking-events/store";
-import pg from "pg";
 import type { ProvidedContext } from "vitest";
 import type { TestProject } from "vitest/node";
 import { copyCluster } from "./base-backup.ts";
+import { execute } from "./execute.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -83,13 +83,7 @@ async function startServices(): Promise<SharedServices> {
 }
 
 async function createTemplate(postgresUrl: string): Promise<void> {
-  const client = new pg.Client({ connectionString: postgresUrl });
-  await client.connect();
-  try {
-    await client.query(`create database ${TEMPLATE_DATABASE}`);
-  } finally {
-    await client.end();
-  }
+  await execute(postgresUrl, `create database ${TEMPLATE_DATABASE}`);
   const templateUrl = new URL(postgresUrl);
   templateUrl.pathname = `/${TEMPLATE_DATABASE}`;
   await migrate(templateUrl.href);

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { createPool, defaultSchema, testSchemaOf } from "@booking-events/store";
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll } from "vitest";
+import { execute } from "./execute.ts";
 import { provided } from "./provided.ts";
 import { waitFor } from "./wait-for.ts";
 
@@ -43,19 +44,8 @@ function nameDatabase() {
     url: Object.assign(new URL(adminUrl), { pathname: `/${name}` }).href,
     create: () => execute(adminUrl, `create database ${name} template ${provided("templateDatabase")}`),
     // A failed test may have left connections open.
-    drop: () => execute(adminUrl, `drop database if exists ${name} with (force)`),
+    drop: async () => void (await execute(adminUrl, `drop database if exists ${name} with (force)`)),
   };
-}
-
-/** Runs a statement outside a transaction, such as `vacuum`. */
-export async function execute(url: string, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(sql);
-  } finally {
-    await client.end();
-  }
 }
 
 /** Waits until this many statements in the connection's database wait for a lock. */

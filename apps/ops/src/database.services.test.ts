@@ -2,8 +2,8 @@ import { chown, mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
+import { execute } from "@booking-events/harness/execute";
 import { startOwnPostgres } from "@booking-events/harness/own-postgres";
-import { execute } from "@booking-events/harness/test-database";
 import { createCertificate } from "@booking-events/scripts/certificates";
 import type { PostgresServer } from "@booking-events/scripts/services";
 import { createPool } from "@booking-events/store";

@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import type { BookingState, Outcome } from "@booking-events/bookings";
-import { execute, useTestDatabase } from "@booking-events/harness/test-database";
+import { execute } from "@booking-events/harness/execute";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventKind } from "@booking-events/schema";
 import {
   bookingKey,

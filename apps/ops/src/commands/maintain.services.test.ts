@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { redisUrl, uniquePrefix } from "@booking-events/harness";
-import { execute, useTestDatabase } from "@booking-events/harness/test-database";
+import { execute } from "@booking-events/harness/execute";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeEach, expect, test } from "vitest";
 import { runOps } from "../testing/run-ops.ts";
 

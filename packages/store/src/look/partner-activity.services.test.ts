@@ -1,4 +1,5 @@
-import { execute, useTestDatabase } from "@booking-events/harness/test-database";
+import { execute } from "@booking-events/harness/execute";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, expect, test } from "vitest";
 import { countPages } from "../testing/count-pages.ts";
 import { readPartnerActivity } from "./partner-activity.ts";

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { execute, useTestDatabase } from "@booking-events/harness/test-database";
+import { execute } from "@booking-events/harness/execute";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, describe, expect, test } from "vitest";
 import { inTransaction } from "../connect/transaction.ts";
 import { countPages } from "../testing/count-pages.ts";

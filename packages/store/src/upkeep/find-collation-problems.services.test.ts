@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { execute, useTestDatabase } from "@booking-events/harness/test-database";
+import { execute } from "@booking-events/harness/execute";
+import { useTestDatabase } from "@booking-events/harness/test-database";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createPool } from "../connect/pool.ts";
 import { findCollationProblems } from "./find-collation-problems.ts";

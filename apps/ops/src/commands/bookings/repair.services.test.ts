@@ -1,7 +1,8 @@
 import { hash, randomUUID } from "node:crypto";
 import { type FoldEvent, foldEvents, toCanonicalJson } from "@booking-events/bookings";
 import { waitFor } from "@booking-events/harness";
-import { execute, untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
+import { execute } from "@booking-events/harness/execute";
+import { untilBlocked, useTestDatabase } from "@booking-events/harness/test-database";
 import type { EventKind } from "@booking-events/schema";
 import {
   bookingKey,
