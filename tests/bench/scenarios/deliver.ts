@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { builtApps } from "@booking-events/harness/app-process";
 import { appendChanges, createPool, insertSubscription, inTransaction } from "@booking-events/store";
 import { createSigningKey } from "@booking-events/subscribers";
+import type { Pool } from "pg";
 import { type PostCounter, startPostCounter } from "../count-posts.ts";
 import { cpuTimeUs } from "../cpu-time.ts";
-import type { BenchDatabase } from "../data-services.ts";
 import { fillFeed } from "../fill-feed.ts";
 import { baseline, type ProcessUnderTest, startUnderTest } from "../process-under-test.ts";
 import { runRounds } from "../rounds.ts";
@@ -82,94 +82,66 @@ interface Workload {
   /** 0: the program that posts one by one. */
   subscriptions: number;
   mode?: "latest" | "every";
+  /** Whether subscriptions begin with the first change, or after it. Default: with it. */
+  from?: 0 | 1;
   refuses?: string;
 }
 
 /** From the start of the process to the last post. */
-function measurePosts(bench: Bench, { changes, bookings, subscriptions, mode = "every", refuses }: Workload) {
-  return bench.services.withDatabase(async (database): Promise<Measurement> => {
-    await fillFeed(database, { changes, bookings });
-    return withCounter(refuses === undefined ? {} : { refuses }, async (counter) => {
-      await subscribe(database, counter, { count: subscriptions, mode, from: 0 });
-      const process = await start(bench, database, { isOneByOne: subscriptions === 0, url: counter.url });
-      try {
-        const postsOfOne = mode === "latest" ? bookings : changes - (refuses === undefined ? 0 : changes / bookings);
-        const wanted = postsOfOne * Math.max(subscriptions, 1);
-        const startedAtMs = performance.now();
-        const before = readCpu(bench, process);
-        const beforeCount = counter.accepted;
-        while (counter.accepted < wanted) await sleep(pollMs, undefined, { signal: bench.signal });
-        const cpu = readCpu(bench, process).map((time, index) => time - (before[index] ?? 0));
-        const measured = wanted - beforeCount;
-        // Any more would be posts that were made twice.
-        await sleep(200);
-        if (counter.accepted !== wanted)
-          throw new IntegrityError(`${wanted} posts were due, ${counter.accepted} came.`);
-        const [cpuUs = Number.NaN, postgresCpuUs = Number.NaN] = cpu.map((time) => time / measured);
-        return { eventsPerSecond: (measured * 1_000) / (counter.lastAtMs - startedAtMs), cpuUs, postgresCpuUs };
-      } finally {
-        await process.stop();
-      }
-    });
+function measurePosts(bench: Bench, workload: Workload): Promise<Measurement> {
+  const { changes, bookings, subscriptions, mode, refuses } = workload;
+  return whileDelivering(bench, workload, async ({ counter, process }) => {
+    const postsOfOne = mode === "latest" ? bookings : changes - (refuses === undefined ? 0 : changes / bookings);
+    const wanted = postsOfOne * Math.max(subscriptions, 1);
+    const startedAtMs = performance.now();
+    const cpuSince = watchCpu(bench, process);
+    const beforeCount = counter.accepted;
+    while (counter.accepted < wanted) await sleep(pollMs, undefined, { signal: bench.signal });
+    const measured = wanted - beforeCount;
+    const cpu = cpuSince(measured);
+    // Any more would be posts that were made twice.
+    await sleep(200);
+    if (counter.accepted !== wanted) throw new IntegrityError(`${wanted} posts were due, ${counter.accepted} came.`);
+    return { eventsPerSecond: (measured * 1_000) / (counter.lastAtMs - startedAtMs), ...cpu };
   });
 }
+
+const idle = { changes: 1, bookings: 1, mode: "latest", from: 1 } as const;
 
 /** From before the transaction that changes a booking to the end of the post. */
 async function measureDelay(bench: Bench): Promise<Section> {
   const title = "deliver, from the commit to the post, idle before";
   const measurements = await runRounds(bench, title, {
     "1 subscription": () =>
-      bench.services.withDatabase(async (database) => {
-        await fillFeed(database, { changes: 1, bookings: 1 });
-        return withCounter({}, async (counter) => {
-          await subscribe(database, counter, { count: 1, mode: "latest", from: 1 });
-          const process = await start(bench, database, { isOneByOne: false, url: counter.url });
-          try {
-            await changeOneByOne(bench, database, counter, bench.warmUpMs);
-            return toLatency(await changeOneByOne(bench, database, counter, bench.measureMs));
-          } finally {
-            await process.stop();
-          }
-        });
+      whileDelivering(bench, { ...idle, subscriptions: 1 }, async ({ pool, counter }) => {
+        await changeOneByOne(bench, pool, counter, bench.warmUpMs);
+        return toLatency(await changeOneByOne(bench, pool, counter, bench.measureMs));
       }),
   });
   return { title, measurements, comparisons: [] };
 }
 
-async function changeOneByOne(bench: Bench, database: BenchDatabase, counter: PostCounter, durationMs: number) {
-  const pool = createPool({
-    databaseUrl: database.url,
-    applicationName: "bench",
-    maxConnections: 1,
-    onError: () => {},
-  });
+async function changeOneByOne(bench: Bench, pool: Pool, counter: PostCounter, durationMs: number) {
   const timesMs: number[] = [];
-  try {
-    for (const endAtMs = performance.now() + durationMs; performance.now() < endAtMs; ) {
-      bench.signal.throwIfAborted();
-      const posted = new Promise<number>((resolve) => {
-        counter.onAccepted = () => resolve(performance.now());
-      });
-      await inTransaction(pool, (client) => appendChanges(client, [newChange()]));
-      const committedAtMs = performance.now();
-      timesMs.push((await posted) - committedAtMs);
-      await sleep(pauseMs);
-    }
-  } finally {
-    await pool.end();
+  for (const endAtMs = performance.now() + durationMs; performance.now() < endAtMs; ) {
+    bench.signal.throwIfAborted();
+    const posted = new Promise<number>((resolve) => {
+      counter.onAccepted = () => resolve(performance.now());
+    });
+    await inTransaction(pool, (client) => appendChanges(client, [newChange()]));
+    const committedAtMs = performance.now();
+    timesMs.push((await posted) - committedAtMs);
+    await sleep(pauseMs);
   }
   return timesMs;
 }
 
 function newChange() {
-  const identity = {
+  return {
     partner: "acme",
     referenceKind: "trip",
     reference: randomUUID(),
     bookingId: randomUUID(),
-  } as const;
-  return {
-    ...identity,
     revision: 1,
     change: "created",
     eventId: randomUUID(),
@@ -181,86 +153,85 @@ function newChange() {
 /** CPU time of a second in which nothing happens, and not of an event. */
 async function measureIdleness(bench: Bench, many: number): Promise<Section> {
   const title = "deliver, a second without changes";
-  const idle = (count: number) => () =>
-    bench.services.withDatabase(async (database): Promise<Measurement> => {
-      await fillFeed(database, { changes: 1, bookings: 1 });
-      return withCounter({}, async (counter) => {
-        await subscribe(database, counter, { count, mode: "latest", from: 1 });
-        const process = await start(bench, database, { isOneByOne: false, url: counter.url });
-        try {
-          await sleep(bench.warmUpMs, undefined, { signal: bench.signal });
-          const before = readCpu(bench, process);
-          await sleep(bench.measureMs, undefined, { signal: bench.signal });
-          const [cpuUs = Number.NaN, postgresCpuUs = Number.NaN] = readCpu(bench, process).map(
-            (time, index) => ((time - (before[index] ?? 0)) * 1_000) / bench.measureMs,
-          );
-          return { cpuUs, postgresCpuUs };
-        } finally {
-          await process.stop();
-        }
-      });
+  const measure = (subscriptions: number) => () =>
+    whileDelivering(bench, { ...idle, subscriptions }, async ({ process }) => {
+      await sleep(bench.warmUpMs, undefined, { signal: bench.signal });
+      const cpuSince = watchCpu(bench, process);
+      await sleep(bench.measureMs, undefined, { signal: bench.signal });
+      return cpuSince(bench.measureMs / 1_000);
     });
   const measurements = await runRounds(bench, title, {
-    "1 subscription": idle(1),
-    [`${many} subscriptions`]: idle(many),
+    "1 subscription": measure(1),
+    [`${many} subscriptions`]: measure(many),
   });
   return { title, measurements, comparisons: [] };
 }
 
-async function withCounter<Result>(
-  options: { refuses?: string },
-  work: (counter: PostCounter) => Promise<Result>,
-): Promise<Result> {
-  const counter = await startPostCounter(options);
-  try {
-    return await work(counter);
-  } finally {
-    await counter.stop();
-  }
+interface Delivering {
+  pool: Pool;
+  counter: PostCounter;
+  process: ProcessUnderTest;
+}
+
+/** Works while a process delivers what a new database has. */
+function whileDelivering(
+  bench: Bench,
+  workload: Workload,
+  work: (delivering: Delivering) => Promise<Measurement>,
+): Promise<Measurement> {
+  const { changes, bookings, subscriptions, refuses } = workload;
+  return bench.services.withDatabase(async (database) => {
+    await using started = new AsyncDisposableStack();
+    await fillFeed(database, { changes, bookings });
+    const counter = await startPostCounter(refuses === undefined ? {} : { refuses });
+    started.defer(counter.stop);
+    const pool = createPool({ databaseUrl: database.url, applicationName: "bench", maxConnections: 1, onError() {} });
+    started.defer(() => pool.end());
+    await subscribe(pool, counter, workload);
+    const program = subscriptions === 0 ? baseline("post-one-by-one") : builtApps.webhooks;
+    const process = await startUnderTest(bench, program, {
+      DATABASE_URL: database.url,
+      SUBSCRIBER_URL: counter.url,
+      WEBHOOKS_ALLOW_PRIVATE: "true",
+      LOG_LEVEL: "warn",
+    });
+    started.defer(async () => void (await process.stop()));
+    // All of it runs until this is done.
+    return await work({ pool, counter, process });
+  });
 }
 
 async function subscribe(
-  database: BenchDatabase,
+  pool: Pool,
   { url }: PostCounter,
-  { count, mode, from }: { count: number; mode: "latest" | "every"; from: number },
+  { subscriptions, mode = "every", from = 0 }: Workload,
 ): Promise<void> {
-  const pool = createPool({
-    databaseUrl: database.url,
-    applicationName: "bench",
-    maxConnections: 1,
-    onError: () => {},
-  });
-  const all = { partners: null, changes: null, countries: null, arrivalFromDays: null, arrivalToDays: null };
-  for (let number = 0; number < count; number += 1) {
-    const signing = { signature: "hmac", signingKey: createSigningKey("hmac"), tokenSha256: null } as const;
-    const subscription = {
+  for (let number = 0; number < subscriptions; number += 1) {
+    await insertSubscription(pool, {
       name: `s${number}`,
       url,
       mode,
       payload: "thin",
       createdBy: "bench",
-      ...all,
-      ...signing,
-    } as const;
-    await insertSubscription(pool, subscription);
+      partners: null,
+      changes: null,
+      countries: null,
+      arrivalFromDays: null,
+      arrivalToDays: null,
+      signature: "hmac",
+      signingKey: createSigningKey("hmac"),
+      tokenSha256: null,
+    });
   }
   await pool.query("update subscriptions set from_id = $1", [from]);
-  await pool.end();
 }
 
-function start(
-  bench: Bench,
-  database: BenchDatabase,
-  { isOneByOne, url }: { isOneByOne: boolean; url: string },
-): Promise<ProcessUnderTest> {
-  return startUnderTest(bench, isOneByOne ? baseline("post-one-by-one") : builtApps.webhooks, {
-    DATABASE_URL: database.url,
-    SUBSCRIBER_URL: url,
-    WEBHOOKS_ALLOW_PRIVATE: "true",
-    LOG_LEVEL: "warn",
-  });
-}
-
-function readCpu({ services }: Bench, process: ProcessUnderTest): number[] {
-  return [process.cpuUs(), cpuTimeUs(services.postgresPid) ?? Number.NaN];
+/** @returns a function that returns the CPU time since then, divided by the number of what was done */
+function watchCpu({ services }: Bench, process: ProcessUnderTest) {
+  const read = () => ({ own: process.cpuUs(), postgres: cpuTimeUs(services.postgresPid) ?? Number.NaN });
+  const before = read();
+  return (count: number) => {
+    const { own, postgres } = read();
+    return { cpuUs: (own - before.own) / count, postgresCpuUs: (postgres - before.postgres) / count };
+  };
 }
