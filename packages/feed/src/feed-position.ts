@@ -18,6 +18,21 @@ export async function readPosition(client: Queryable, tables: FeedTables): Promi
   return position;
 }
 
+/** @returns the place before the oldest change that is kept */
+export async function findBeginning(client: Queryable, tables: FeedTables): Promise<number> {
+  const { rows } = await client.query<{ before: number }>(
+    `select coalesce((select min(id) - 1 from ${tables.changes}), last_id)::float8 as before from ${tables.position}`,
+  );
+  return rows[0]?.before ?? 0;
+}
+
+/** @throws FeedGapError if a reader that starts over can't learn from the beginning what it must delete */
+export async function requireWholeFeed(client: Queryable, tables: FeedTables, name: string): Promise<void> {
+  const { keptFrom } = await readPosition(client, tables);
+  if (keptFrom > 1)
+    throw new FeedGapError(name, 0, `the changes before ${keptFrom} were removed, so from: "snapshot" is needed.`);
+}
+
 /**
  * Reads a page of the feed and checks that nothing is missing in it.
  *

@@ -1,6 +1,6 @@
 import type { Queryable } from "@booking-events/store";
-import { FeedGapError, ForeignReaderError } from "./errors.ts";
-import { readPosition } from "./feed-position.ts";
+import { ForeignReaderError } from "./errors.ts";
+import { findBeginning, readPosition, requireWholeFeed } from "./feed-position.ts";
 import type { FeedTables } from "./tables.ts";
 
 export interface Reader {
@@ -40,17 +40,13 @@ export async function placeReader(
   { name, tables }: Reader,
   { at, isReset }: { at: "beginning" | "now"; isReset: boolean },
 ): Promise<void> {
-  const { keptFrom, lastId } = await readPosition(client, tables);
-  if (isReset && at === "beginning" && keptFrom > 1)
-    throw new FeedGapError(name, 0, `the changes before ${keptFrom} were removed, so from: "snapshot" is needed.`);
-  const { rows } = await client.query<{ before: number | null }>(
-    `select min(id)::float8 - 1 as before from ${tables.changes}`,
-  );
+  if (isReset && at === "beginning") await requireWholeFeed(client, tables, name);
+  const lastId = at === "beginning" ? await findBeginning(client, tables) : (await readPosition(client, tables)).lastId;
   await client.query(
     `insert into ${tables.readers} as reader (name, last_id) values ($1, $2)
      on conflict (name) do update set last_id = excluded.last_id, moved_at = now(), seen_at = now()
        where reader.last_id is null`,
-    [name, at === "now" ? lastId : (rows[0]?.before ?? lastId)],
+    [name, lastId],
   );
 }
 

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Queryable } from "@booking-events/store";
-import { FeedGapError } from "../errors.ts";
-import { readPosition } from "../feed-position.ts";
+import { findBeginning, readPosition, requireWholeFeed } from "../feed-position.ts";
 import type { FeedTables } from "../tables.ts";
 import type { CommonOptions } from "./consumer-options.ts";
 import { beforeAllBookings, type Place } from "./place.ts";
@@ -59,9 +58,7 @@ export async function placeAgain(
   { name, from, token }: Beginner & { token: string },
 ): Promise<Place> {
   const place = await findStart(client, tables, from);
-  const { keptFrom } = await readPosition(client, tables);
-  if (from === "beginning" && keptFrom > 1)
-    throw new FeedGapError(name, 0, `the changes before ${keptFrom} were removed, so from: "snapshot" is needed.`);
+  if (from === "beginning") await requireWholeFeed(client, tables, name);
   await client.query(`select ${tables.removeSpentDeliveries}($1)`, [[name]]);
   await client.query(
     `update ${tables.readers} set last_id = $3, snapshot_after = $4, moved_at = now(), failing_since = null,
@@ -74,13 +71,9 @@ export async function placeAgain(
 
 async function findStart(client: Queryable, tables: FeedTables, from: Beginner["from"]): Promise<Place> {
   if (typeof from === "object") return { lastId: from.after, snapshotAfter: null };
+  if (from === "beginning") return { lastId: await findBeginning(client, tables), snapshotAfter: null };
   const { lastId } = await readPosition(client, tables);
-  if (from === "now") return { lastId, snapshotAfter: null };
-  if (from === "snapshot") return { lastId, snapshotAfter: beforeAllBookings };
-  const { rows } = await client.query<{ before: number | null }>(
-    `select min(id)::float8 - 1 as before from ${tables.changes}`,
-  );
-  return { lastId: rows[0]?.before ?? lastId, snapshotAfter: null };
+  return { lastId, snapshotAfter: from === "snapshot" ? beforeAllBookings : null };
 }
 
 /**

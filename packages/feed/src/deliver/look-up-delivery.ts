@@ -1,3 +1,4 @@
+import { recordHanded } from "../handed.ts";
 import { changedFields } from "./changed-fields.ts";
 import type { DeliveryFilter } from "./consumer-options.ts";
 import { type Decision, decide } from "./decide.ts";
@@ -5,7 +6,6 @@ import type { Delivery } from "./delivery.ts";
 import type { Host } from "./host.ts";
 import { readBooking } from "./read-booking.ts";
 import type { Found } from "./read-deliveries.ts";
-import { recordHanded } from "./record-handed.ts";
 
 /** What was read may be handed over for so long: a guest may have been erased since. */
 export const freshMs = 1_000;

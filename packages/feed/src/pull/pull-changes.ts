@@ -3,9 +3,9 @@ import { changedFields } from "../deliver/changed-fields.ts";
 import type { DeliveryFilter } from "../deliver/consumer-options.ts";
 import { type Handed, isInside, judge, kindsToLookAt, needsMemory } from "../deliver/filter.ts";
 import { readPage } from "../deliver/read-page.ts";
+import { findHanded, rememberHanded } from "../handed.ts";
 import { type BookingChange, type ChangeRow, selectChanges, toChange } from "../read-changes.ts";
 import { type FeedTables, tablesIn } from "../tables.ts";
-import { findHanded, rememberHanded } from "./handed.ts";
 
 export interface PullOptions {
   /** The reader's name. It must be in `feed_readers`, since what was pulled of a filter is remembered with it. */

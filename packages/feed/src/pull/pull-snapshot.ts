@@ -2,9 +2,9 @@ import { defaultSchema, type Queryable } from "@booking-events/store";
 import type { DeliveryFilter } from "../deliver/consumer-options.ts";
 import { isInside, needsMemory } from "../deliver/filter.ts";
 import { readPosition } from "../feed-position.ts";
+import { rememberHanded } from "../handed.ts";
 import { type BookingChange, type ChangeRow, toChange } from "../read-changes.ts";
 import { tablesIn } from "../tables.ts";
-import { rememberHanded } from "./handed.ts";
 
 export interface PullSnapshotOptions {
   /** As for `pullChanges`. */

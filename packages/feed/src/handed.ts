@@ -1,5 +1,5 @@
 import type { Queryable } from "@booking-events/store";
-import type { FeedTables } from "../tables.ts";
+import type { FeedTables } from "./tables.ts";
 
 interface Bookings {
   /** Of the reader. */
@@ -32,5 +32,19 @@ export async function rememberHanded(
     `insert into ${handed} (reader, booking_id, is_inside) select $1, unnest($2::uuid[]), true
      on conflict (reader, booking_id) do nothing`,
     [name, bookingIds],
+  );
+}
+
+/** Remembers that a booking is being handed to a consumer. So it will be told if the booking is erased. */
+export async function recordHanded(
+  client: Queryable,
+  { handed, readers }: FeedTables,
+  booking: { name: string; token: string; bookingId: string; isInside: boolean },
+): Promise<void> {
+  await client.query(
+    `insert into ${handed} (reader, booking_id, is_inside)
+     select name, $3, $4 from ${readers} where name = $1 and active_id = $2
+     on conflict (reader, booking_id) do update set is_inside = excluded.is_inside`,
+    [booking.name, booking.token, booking.bookingId, booking.isInside],
   );
 }
