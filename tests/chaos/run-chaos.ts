@@ -93,13 +93,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   say("All faults are over and all partners have stopped.");
   await Promise.all([erasures.rest(), restores.rest(), subscribers.rest()]);
   await run.drain(standstillMs);
-  run.violations.push(...(await restores.finish(signal)));
-  run.violations.push(...(await erasures.finish(await readers.rest(), system.pool, signal)));
-  run.violations.push(...(await readers.finish()));
-  run.violations.push(...(await system.readLogs()).flatMap(findLostAttempts));
-  run.violations.push(...(await followers.finish()).map((what) => ({ kind: "wrong feed" as const, what })));
-  run.violations.push(...(await subscribers.finish(run.seen.erasedAtMs)));
-  run.violations.push(...(await stranger.finish()));
+  await judge(run, { followers, readers, erasures, restores, subscribers, stranger });
   const report = await run.report(load.posts, { erased: erasures.names, restores: restores.all });
   return {
     ...report,
@@ -119,6 +113,28 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     replicasToConfirm: options.replicasToConfirm ?? 0,
     machineFaults: measureStrikes(strikes, load.posts, run.seen.appliedAtMs, system.shards),
   };
+}
+
+/** Lets everybody end, and adds what is wrong to the run's violations. */
+async function judge(
+  { system, signal, seen, violations }: Run,
+  all: {
+    followers: Followers;
+    readers: Readers;
+    erasures: Erasures;
+    restores: Restores;
+    subscribers: Subscribers;
+    stranger: Stranger;
+  },
+): Promise<void> {
+  const { followers, readers, erasures, restores, subscribers, stranger } = all;
+  violations.push(...(await restores.finish(signal)));
+  violations.push(...(await erasures.finish(await readers.rest(), system.pool, signal)));
+  violations.push(...(await readers.finish()));
+  violations.push(...(await system.readLogs()).flatMap(findLostAttempts));
+  violations.push(...(await followers.finish()).map((what) => ({ kind: "wrong feed" as const, what })));
+  violations.push(...(await subscribers.finish(seen.erasedAtMs)));
+  violations.push(...(await stranger.finish()));
 }
 
 function isPossible({ target, action }: Fault, system: System): boolean {

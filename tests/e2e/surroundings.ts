@@ -63,13 +63,10 @@ export interface SharedSurroundings extends Surroundings {
  */
 export function shareSurroundings(secret: string): SharedSurroundings {
   const { surroundings, killApps, killSharedApps } = useSurroundings(secret);
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
+  let closeDatabase: (() => Promise<void>) | undefined;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
-    surroundings.pool = openPool(database.url);
-    const services = { REDIS_URL: redisUrl(), DATABASE_URL: database.url, QUEUE_PREFIX: uniquePrefix() };
-    Object.assign(surroundings.environment, services);
+    closeDatabase = await openDatabase(surroundings);
   });
 
   beforeEach(() => emptyTables(surroundings.pool));
@@ -78,8 +75,7 @@ export function shareSurroundings(secret: string): SharedSurroundings {
 
   afterAll(async () => {
     await killSharedApps();
-    await surroundings.pool?.end();
-    await database?.drop();
+    await closeDatabase?.();
   });
 
   return surroundings;
@@ -97,20 +93,16 @@ export async function emptyTables(pool: Surroundings["pool"]): Promise<void> {
  * @returns a function for those of the current test
  */
 export function prepareSurroundings(secret: string): () => Surroundings {
-  let database: Awaited<ReturnType<typeof createTestDatabase>>;
+  let closeDatabase: () => Promise<void>;
   const { surroundings, killApps } = useSurroundings(secret);
 
   beforeEach(async () => {
-    database = await createTestDatabase();
-    surroundings.pool = openPool(database.url);
-    const services = { REDIS_URL: redisUrl(), DATABASE_URL: database.url, QUEUE_PREFIX: uniquePrefix() };
-    Object.assign(surroundings.environment, services);
+    closeDatabase = await openDatabase(surroundings);
   });
 
   afterEach(async () => {
     await killApps();
-    await surroundings.pool.end();
-    await database.drop();
+    await closeDatabase();
   });
 
   return () => surroundings;
@@ -196,6 +188,19 @@ function useSurroundings(secret: string) {
     surroundings,
     killApps: () => kill(apps.splice(0)),
     killSharedApps: () => kill([...shared.values()]),
+  };
+}
+
+/** @returns what closes and drops it */
+async function openDatabase(surroundings: Surroundings): Promise<() => Promise<void>> {
+  const database = await createTestDatabase();
+  const pool = openPool(database.url);
+  surroundings.pool = pool;
+  const services = { REDIS_URL: redisUrl(), DATABASE_URL: database.url, QUEUE_PREFIX: uniquePrefix() };
+  Object.assign(surroundings.environment, services);
+  return async () => {
+    await pool.end();
+    await database.drop();
   };
 }
 

@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino } from "pino";
-import { createLogWriter, type LogWriter } from "./write-log.ts";
+import { LogWriter } from "./write-log.ts";
 
 export type { Logger } from "pino";
 
@@ -37,7 +37,7 @@ let onlyOutput: LogWriter | undefined;
  * non-blocking.
  */
 function standardOutput(): LogWriter {
-  onlyOutput ??= createLogWriter(process.stdout.fd);
+  onlyOutput ??= new LogWriter(process.stdout.fd);
   return onlyOutput;
 }
 

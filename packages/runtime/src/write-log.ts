@@ -7,8 +7,6 @@ const maxBufferedCharacters = 4 * 1_024 * 1_024;
 /** At exit: how often, and at which interval, writing to a full pipe is retried before its lines are dropped. */
 const finalRetries = { count: 20, intervalMs: 10 };
 
-export type LogWriter = ReturnType<typeof createLogWriter>;
-
 /**
  * Writes lines to a file descriptor in few writes, without making callers wait. Lines that cannot be written, because a
  * disk is full or nobody reads the pipe, are lost without affecting the process.
@@ -16,49 +14,31 @@ export type LogWriter = ReturnType<typeof createLogWriter>;
  * pino's own destination (sonic-boom 4.2.1) measures all of its buffered text again for each line. If its output is
  * broken when the process exits, it tries to write the rest endlessly.
  */
-export function createLogWriter(fd: number) {
-  let lines = "";
-  let isWriting = false;
-  let isDue = false;
+export class LogWriter {
+  readonly #fd: number;
+  #lines = "";
+  #isWriting = false;
+  #isDue = false;
 
-  /** A process that logs nothing is woken for nothing. */
-  function flushSoon(): void {
-    if (isDue) return;
-    isDue = true;
-    setTimeout(() => {
-      isDue = false;
-      flush();
-    }, batch.intervalMs).unref();
+  constructor(fd: number) {
+    this.#fd = fd;
+    process.on("exit", () => this.flushSync());
   }
 
-  function flush(): void {
-    if (isWriting || lines === "") return;
-    isWriting = true;
-    const bytes = Buffer.from(lines);
-    lines = "";
-    writeFrom(bytes, 0);
+  write(line: string): void {
+    if (this.#lines.length >= maxBufferedCharacters) return;
+    this.#lines += line;
+    if (this.#lines.length >= batch.characters) this.#flush();
+    else this.#flushSoon();
   }
 
-  function writeFrom(bytes: Buffer, start: number): void {
-    write(fd, bytes, start, (error, written) => {
-      if (error !== null && isBusy(error)) {
-        setTimeout(writeFrom, batch.intervalMs, bytes, start).unref();
-      } else if (error === null && start + written < bytes.length) {
-        writeFrom(bytes, start + written);
-      } else {
-        isWriting = false;
-        if (lines.length >= batch.characters) flush();
-        else if (lines !== "") flushSoon();
-      }
-    });
-  }
-
-  function flushSync(): void {
-    let rest = Buffer.from(lines);
-    lines = "";
+  /** Writes the remaining lines if possible. It does not wait for a write in progress. */
+  flushSync(): void {
+    let rest = Buffer.from(this.#lines);
+    this.#lines = "";
     for (let tries = 0; rest.length > 0 && tries < finalRetries.count; ) {
       try {
-        rest = rest.subarray(writeSync(fd, rest));
+        rest = rest.subarray(writeSync(this.#fd, rest));
       } catch (error) {
         if (!isBusy(error)) return;
         tries += 1;
@@ -67,17 +47,37 @@ export function createLogWriter(fd: number) {
     }
   }
 
-  process.on("exit", flushSync);
-  return {
-    write(line: string): void {
-      if (lines.length >= maxBufferedCharacters) return;
-      lines += line;
-      if (lines.length >= batch.characters) flush();
-      else flushSoon();
-    },
-    /** Writes the remaining lines if possible. It does not wait for a write in progress. */
-    flushSync,
-  };
+  /** A process that logs nothing is woken for nothing. */
+  #flushSoon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setTimeout(() => {
+      this.#isDue = false;
+      this.#flush();
+    }, batch.intervalMs).unref();
+  }
+
+  #flush(): void {
+    if (this.#isWriting || this.#lines === "") return;
+    this.#isWriting = true;
+    const bytes = Buffer.from(this.#lines);
+    this.#lines = "";
+    this.#writeFrom(bytes, 0);
+  }
+
+  #writeFrom(bytes: Buffer, start: number): void {
+    write(this.#fd, bytes, start, (error, written) => {
+      if (error !== null && isBusy(error)) {
+        setTimeout(() => this.#writeFrom(bytes, start), batch.intervalMs).unref();
+      } else if (error === null && start + written < bytes.length) {
+        this.#writeFrom(bytes, start + written);
+      } else {
+        this.#isWriting = false;
+        if (this.#lines.length >= batch.characters) this.#flush();
+        else if (this.#lines !== "") this.#flushSoon();
+      }
+    });
+  }
 }
 
 /** The error of a full pipe with a slow reader. */

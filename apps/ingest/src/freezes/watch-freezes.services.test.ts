@@ -10,6 +10,7 @@ import type { EventKind } from "@booking-events/schema";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type RunningMain, startMain } from "../testing/run-main.ts";
+import { readQueuedEvents } from "../testing/start-ingest.ts";
 
 const freezeMs = 1_500;
 
@@ -33,8 +34,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const main of [frozen, other]) main?.child.kill("SIGKILL");
   await Promise.all([frozen?.exited, other?.exited]);
-  const keys = await redis.keys(`${prefix.replaceAll(/[[\]*?]/g, "\\$&")}:*`);
-  if (keys.length > 0) await redis.del(keys);
   redis.disconnect();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -253,9 +252,6 @@ async function countRequests(main: RunningMain, status: number): Promise<number>
     .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
-/** In the order of acceptance. */
-async function queuedNotes(): Promise<string[]> {
-  const ids = await redis.lrange(`${prefix}:events:wait`, 0, -1);
-  const jobs = await Promise.all(ids.reverse().map((id) => redis.hget(`${prefix}:events:${id}`, "data")));
-  return jobs.map((data) => JSON.parse(data ?? "null").payload.note);
+async function queuedNotes(): Promise<unknown[]> {
+  return (await readQueuedEvents(redis, prefix)).map(({ payload }) => payload["note"]);
 }

@@ -80,20 +80,21 @@ export async function startIngest(
     observed,
     redis,
     prefix,
-    async queuedEvents() {
-      const ids = await redis.lrange(`${prefix}:events:wait`, 0, -1);
-      const jobs = await Promise.all(ids.reverse().map((id) => redis.hget(`${prefix}:events:${id}`, "data")));
-      return jobs.map((data) => parseJson(data ?? "null") as EventEnvelope);
-    },
+    queuedEvents: () => readQueuedEvents(redis, prefix),
     async close() {
       for (const { socket } of connections.all()) socket.destroy();
       server.server.close();
       await producer.close();
-      const keys = await redis.keys(`${prefix.replaceAll(/[[\]*?]/g, "\\$&")}:*`);
-      if (keys.length > 0) await redis.del(keys);
       redis.disconnect();
     },
   };
+}
+
+/** In the order of acceptance. */
+export async function readQueuedEvents(redis: Redis, prefix: string): Promise<EventEnvelope[]> {
+  const ids = await redis.lrange(`${prefix}:events:wait`, 0, -1);
+  const jobs = await Promise.all(ids.reverse().map((id) => redis.hget(`${prefix}:events:${id}`, "data")));
+  return jobs.map((data) => parseJson(data ?? "null") as EventEnvelope);
 }
 
 /** What is disabled, except in the tests of these features. */

@@ -32,12 +32,15 @@ export function anEvent(): AcceptedEvent {
 
 /** Posts events one after another, and consumes them, until the whole is stopped. */
 export function postAndConsume(location: { redisServers: RedisServers; prefix: string }, replicasToConfirm = 0) {
-  const accepted = new Set<string>();
-  const delivered = new Set<string>();
-  const errors: Error[] = [];
-  const refusals: { error: Error; afterMs: number }[] = [];
-  const lostMs: number[] = [];
-  const missingJobs: string[] = [];
+  const seen = {
+    accepted: new Set<string>(),
+    delivered: new Set<string>(),
+    errors: [] as Error[],
+    refusals: [] as { error: Error; afterMs: number }[],
+    lostMs: [] as number[],
+    missingJobs: [] as string[],
+  };
+  const { accepted, delivered, errors, refusals, lostMs, missingJobs } = seen;
   const onError = (error: Error) => void errors.push(error);
   const onTimeLost = (ms: number) => void lostMs.push(ms);
   const producer = createProducer({ ...location, replicasToConfirm, onError, onTimeLost });
@@ -72,31 +75,26 @@ export function postAndConsume(location: { redisServers: RedisServers; prefix: s
   /** The accepted events that no worker has got. */
   const missing = () => [...accepted].filter((eventId) => !delivered.has(eventId));
   const posting = post();
+  async function stopPosting(): Promise<void> {
+    isPosting = false;
+    await posting;
+  }
+
   return {
     producer,
     consumer,
-    accepted,
-    delivered,
-    refusals,
-    errors,
-    lostMs,
-    missingJobs,
+    ...seen,
     missing,
-    async stopPosting(): Promise<void> {
-      isPosting = false;
-      await posting;
-    },
+    stopPosting,
     async untilNothingIsMissing(): Promise<void> {
-      isPosting = false;
-      await posting;
+      await stopPosting();
       await waitFor(() => missing().length === 0, longEnough);
       expect(Math.max(0, ...refusals.map(({ afterMs }) => afterMs))).toBeLessThan(longestRefusalMs);
       // The clocks of two servers differ, which says nothing about this process.
       expect(lostMs.filter((ms) => Math.abs(ms) > imprecisionMs)).toEqual([]);
     },
     async stop(): Promise<void> {
-      isPosting = false;
-      await posting;
+      await stopPosting();
       await consumer.close();
       await producer.close();
     },
