@@ -13,6 +13,7 @@ import {
   referenceKindOf,
   validatePayload,
 } from "../index.ts";
+import { anyCharacter } from "../testing/any-character.ts";
 
 const tripName = "consumerTripPartnerExternalReference";
 const consumerName = "consumerPartnerExternalReference";
@@ -227,10 +228,10 @@ describe("for any payload", () => {
     value: fc.oneof(
       { maxDepth: 5, withCrossShrink: true },
       fc.constantFrom(null, true, false, "", canaryNumber, -canaryNumber * 1e300),
-      fc.string({ unit: "binary" }).map((text) => canary + text),
+      fc.string({ unit: anyCharacter }).map((text) => canary + text),
       fc.constantFrom(`${canary}\0`, `${canary}\ud800`, canary.repeat(300)),
       fc.array(tie("value"), { maxLength: 5 }),
-      fc.dictionary(fc.string({ unit: "binary" }), tie("value"), { maxKeys: 5 }),
+      fc.dictionary(fc.string({ unit: anyCharacter }), tie("value"), { maxKeys: 5 }),
     ),
   }));
   const names = fc.oneof(fc.constantFrom(...listedNames, ...retiredNames, "__proto__", "constructor"), fc.string());
