@@ -12,6 +12,7 @@ export default defineConfig({
       "**/feed-readers.services.test.ts",
       "**/fuzz.services.test.ts",
       "packages/feed/src/deliver/random.services.test.ts",
+      "packages/http/src/partners/limit-partners.test.ts",
       "apps/ingest/src/body/decode-body.test.ts",
       "packages/schema/{src,scripts}/**/*.test.ts",
       "tests/chaos/fold-against-oracle.test.ts",

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { partner } from "@booking-events/harness/partners";
+import { randomRuns } from "@booking-events/harness/random-runs";
 import type { Partner } from "@booking-events/partners";
 import type { TokenBuckets } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
@@ -407,7 +408,7 @@ describe("while Redis provides no tokens", () => {
     }
   });
 
-  test.each(Array.from({ length: 40 }, (_, seed) => seed))(
+  test.each(Array.from({ length: randomRuns(10).numRuns }, (_, seed) => seed))(
     "no more than the share is granted over any time (%i)",
     async (seed) => {
       const random = randomNumbers(seed);

@@ -26,12 +26,12 @@ test.each([1, 2, 8, 1_024])("bookings are spread evenly over %i shards", (shardC
 });
 
 test("a booking is in one of at most 11 shards, whatever the number of shards is or was", () => {
-  for (const subject of subjects) {
+  const exceptions = subjects.filter((subject) => {
     const shards = shardsOf(subject, 1_024);
-    expect(shards.length).toBeLessThanOrEqual(11);
-    for (const shardCount of [1, 2, 4, 64, 1_024]) expect(shards).toContain(shardOf(subject, shardCount));
-    expect(Math.max(...shardsOf(subject, 8))).toBeLessThan(8);
-  }
+    const hasAll = [1, 2, 4, 64, 1_024].every((shardCount) => shards.includes(shardOf(subject, shardCount)));
+    return shards.length > 11 || !hasAll || Math.max(...shardsOf(subject, 8)) >= 8;
+  });
+  expect(exceptions).toEqual([]);
 });
 
 test("shards are named in ranges, and together if they have the same problem", () => {

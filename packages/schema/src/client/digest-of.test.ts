@@ -20,7 +20,7 @@ test("the digest of every generated booking is the service's", async () => {
     fc.asyncProperty(bookingInput(), async (payload) => {
       expect(await digestOf(payload)).toBe(expectedOf(payload));
     }),
-    randomRuns(150),
+    randomRuns(60),
   );
 });
 

@@ -1,10 +1,11 @@
+import { randomRuns } from "@booking-events/harness/random-runs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { bookingFields } from "../payload/booking-input.ts";
 import { validatePayload } from "../payload/validate-payload.ts";
 import { bookingInput, bookingReference, examples, invalidBookingInput } from "./index.ts";
 
-const runs = { numRuns: 500 };
+const runs = randomRuns(200);
 
 test("every generated booking is accepted, as JSON too", () => {
   const names = new Set<string>();
