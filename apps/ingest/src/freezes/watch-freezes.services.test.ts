@@ -119,9 +119,9 @@ test("hundreds of the most expensive bodies at once are not taken for a freeze, 
   expect(statuses).toEqual(Array(20).fill(200));
   const answers = await Promise.all(senders.map((sender) => sender.answer()));
   const answered = new Set(answers.map(({ status, body }) => `${status} ${JSON.parse(body).message.slice(0, 20)}`));
-  expect([...answered]).toContain("400 The body has a dupli");
+  expect([...answered]).toContain("400 The event has a dupl");
   expect(
-    [...answered].filter((answer) => !/^(400 The body has|503 (You are sending|The service is overl))/.test(answer)),
+    [...answered].filter((answer) => !/^(400 The event has|503 (You are sending|The service is overl))/.test(answer)),
   ).toEqual([]);
   expect(await countFreezes(other)).toBe(freezesBefore);
   for (const { socket } of [...senders, neighbour]) socket.destroy();
