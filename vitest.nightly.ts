@@ -16,6 +16,7 @@ export default defineConfig({
       "apps/ingest/src/body/decode-body.test.ts",
       "packages/schema/{src,scripts}/**/*.test.ts",
       "tests/chaos/fold-against-oracle.test.ts",
+      "tests/fuzz/envelopes.test.ts",
       "tests/e2e/restore.test.ts",
     ],
     // Without bundles, programs start as they are built.

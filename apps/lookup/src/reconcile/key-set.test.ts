@@ -5,14 +5,15 @@ import { KeySet } from "./key-set.ts";
 const keyOf = (number: number) => hash("sha256", String(number), "buffer");
 
 test("a set has the keys that were added, with their first marks, and no others, however far it grows", () => {
+  const keys = 20_000;
   const set = new KeySet();
-  for (let number = 0; number < 100_000; number += 1) {
+  for (let number = 0; number < keys; number += 1) {
     set.add(keyOf(number), number);
     if (set.add(keyOf(Math.floor(number / 2)), 7) !== Math.floor(number / 2)) throw new Error(`wrong at ${number}`);
   }
-  expect(set.size).toBe(100_000);
-  for (let number = 0; number < 100_000; number += 1) {
-    if (!set.has(keyOf(number)) || set.has(keyOf(number + 100_000))) throw new Error(`wrong at ${number}`);
+  expect(set.size).toBe(keys);
+  for (let number = 0; number < keys; number += 1) {
+    if (!set.has(keyOf(number)) || set.has(keyOf(number + keys))) throw new Error(`wrong at ${number}`);
   }
 });
 
