@@ -5,7 +5,7 @@ export { type NumberedEvent, SequenceInFuture } from "./add/add-numbered-events.
 export { EnqueueError, enqueueDeadlineMs } from "./add/confirmed-writes.ts";
 export { createProducer, type Producer } from "./add/producer.ts";
 export { createShardedProducer, type ShardedProducer } from "./add/sharded-producer.ts";
-export { digestSubject, subjectOf } from "./events/event-subject.ts";
+export { digestSubject, isTestSubject, subjectOf } from "./events/event-subject.ts";
 export { queueName } from "./events/queue-name.ts";
 export { maxAttempts } from "./events/retry-policy.ts";
 export { exportQueueMetrics } from "./look/export-queue-metrics.ts";

@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
-import type { Delivery } from "@booking-events/queue";
+import { type Delivery, isTestSubject } from "@booking-events/queue";
 import { arrivalDayOf, bookingReferenceOf, parseEnvelopeText, referenceKindOf } from "@booking-events/schema";
 
-/** Says what is known of an event that may not be applied. All but the id is null if its envelope can't be read. */
-export function identifyEvent({ text, jobId }: Delivery) {
+/**
+ * Says what is known of an event that may not be applied. If its envelope can't be read, that is its id, and whether a
+ * test partner has sent it.
+ */
+export function identifyEvent({ text, subject, jobId }: Delivery) {
   const parsed = parseEnvelopeText(text);
   const envelope = parsed.success ? parsed.envelope : null;
   return {
@@ -15,7 +18,7 @@ export function identifyEvent({ text, jobId }: Delivery) {
     sequence: envelope?.sequence ?? null,
     arrivalDay: envelope && arrivalDayOf(envelope.payload),
     traceparent: envelope?.traceparent ?? null,
-    isTest: envelope?.test === true,
+    isTest: envelope === null ? isTestSubject(subject) : envelope.test === true,
   };
 }
 

@@ -2,7 +2,7 @@ import { waitFor } from "@booking-events/harness";
 import { sampleEvent, sampleEventId } from "@booking-events/harness/sample-event";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import type { Delivery, GivenUpEvent } from "@booking-events/queue";
-import { DelayDelivery, LostClaim, ReleaseDelivery } from "@booking-events/queue";
+import { DelayDelivery, digestSubject, LostClaim, ReleaseDelivery } from "@booking-events/queue";
 import { createLogger } from "@booking-events/runtime";
 import {
   closeLettersOfApplied,
@@ -263,6 +263,23 @@ describe("an event that an operator puts back into the queue", () => {
       { outcome: "dead", isTest: true },
       { outcome: "created", isTest: true },
     ]);
+  });
+
+  test("that can't be read is a dead letter apart from all others as well, if a test partner has sent it", async () => {
+    await testPool.query("truncate dead_letters");
+    const subject = digestSubject({
+      partner: "acme",
+      payload: { consumerTripPartnerExternalReference: "T" },
+      test: true,
+    });
+    await process(delivery("cut off", { subject, jobId: sampleEventId(2) }));
+    expect(await readDeadLetters()).toEqual([]);
+    expect((await testPool.query("select error_code from dead_letters")).rows).toEqual([
+      { error_code: "INVALID_ENVELOPE" },
+    ]);
+    for (const other of ["acme 0123456789abcdef", "job: a 0123456789abcdef test", "a booking"])
+      await process(delivery("cut off", { subject: other, jobId: other }));
+    expect(await readDeadLetters()).toHaveLength(3);
   });
 
   test("and that was applied meanwhile changes nothing, and its dead letter is closed", async () => {

@@ -23,6 +23,11 @@ export function subjectOf(partner: string, reference: string, isTest = false): s
   return `${partner} ${digest}${isTest ? testSuffix : ""}`;
 }
 
+/** Whether a subject is that of a test partner's event. For an event that can't be read, nothing else says so. */
+export function isTestSubject(subject: string): boolean {
+  return /^[^ ]+ [\w-]{16} test$/.test(subject);
+}
+
 /**
  * Returns the subject of a job that has none, since another program has queued it. It differs from all others. For
  * fairness, all such jobs count as one partner.
