@@ -20,7 +20,7 @@ const { scripts } = JSON.parse(read("package.json"));
 
 interface Workflow {
   permissions: unknown;
-  jobs: Record<string, { permissions?: unknown; steps: { run?: string }[] }>;
+  jobs: Record<string, { permissions?: unknown; steps: { run?: string; if?: string; env?: object }[] }>;
 }
 
 /** The faults that GitHub's own parser finds. It needs no network. */
@@ -56,9 +56,15 @@ describe.each(workflows)("%s", (path) => {
     for (const action of uses) expect(action).toMatch(/^uses: [\w-]+\/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
-  test("may read the repository, and nothing else", () => {
+  test("may read the repository, and nothing else; only a release may publish, and only if it is told to", () => {
+    const isRelease = path.endsWith("release.yml");
     expect(permissions).toEqual({ contents: "read" });
-    for (const job of Object.values(jobs)) expect(job).not.toHaveProperty("permissions");
+    for (const { permissions: more, steps } of Object.values(jobs)) {
+      expect(more).toEqual(isRelease ? { contents: "write", "id-token": "write", packages: "write" } : undefined);
+      const withToken = steps.filter(({ env }) => /secrets|github\.token|--p/.test(JSON.stringify(env)));
+      expect(withToken).toHaveLength(isRelease ? 4 : 0);
+      for (const step of withToken) expect(step.if ?? JSON.stringify(step.env)).toMatch(/inputs\.publish(?! \|\|)/);
+    }
   });
 
   test("runs scripts that package.json has", () => {

@@ -1,0 +1,114 @@
+/**
+ * `npm run release`: makes in dist/release what a release consists of, and says what stands against it. Only with
+ * `--publish`, it publishes the packages. The workflow "Release" runs it, and does the rest: images, tag and notes.
+ */
+import { createHash } from "node:crypto";
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { build } from "./build.ts";
+import { binary, root } from "./clone.ts";
+import { packPackage, published } from "./pack-package.ts";
+import { say, showProblem, step } from "./progress.ts";
+import { readReleaseNotes } from "./release-notes.ts";
+import { findReleaseProblems } from "./release-problems.ts";
+import { runCommand } from "./run-command.ts";
+
+const { publish } = parseArgs({ options: { publish: { type: "boolean", default: false } } }).values;
+const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+const folder = join(root, "dist/release");
+
+try {
+  process.exit(await release());
+} catch (error) {
+  showProblem(error);
+  process.exit(1);
+}
+
+async function release(): Promise<number> {
+  say(publish ? `Release of ${version}` : `Dry run of the release of ${version}: nothing is published.`);
+  let problems = 0;
+  for (const find of [
+    () => findReleaseProblems(root),
+    () => findFailures("verify"),
+    () => findFailures("check:dependencies"),
+  ]) {
+    const found = await find();
+    for (const problem of found) say(`✗ ${problem}`);
+    problems += found.length;
+    if (publish && problems > 0) return 1;
+  }
+
+  const packed = await step("npm run build", buildAndPack);
+  say(`\nIn dist/release:\n${await writeChecksums()}`);
+  for (const [name, tarball] of packed) await publishPackage(name, tarball);
+  if (publish) return 0;
+  say(
+    `\nWith --publish, the packages would be in the registry now. Then the workflow pushes images and the tag v${version}.`,
+  );
+  say(problems === 0 ? "✓ Ready." : `✗ Not ready: see above, ${problems} times ✗.`);
+  return problems === 0 ? 0 : 1;
+}
+
+/** Runs a script, and shows the end of its output only if it fails. */
+async function findFailures(script: string): Promise<string[]> {
+  try {
+    await step(`npm run ${script}`, () => runCommand("npm", ["run", "--silent", script], { cwd: root }));
+    return [];
+  } catch (error) {
+    const end = String(error).trimEnd().split("\n").slice(-4);
+    return [[`npm run ${script} fails:`, ...end].join("\n  ")];
+  }
+}
+
+/** @returns the names of the packages, and their tarballs */
+async function buildAndPack(): Promise<Map<string, string>> {
+  // A build leaves what an earlier one made of a file that is gone.
+  for (const name of published) await rm(join(root, "packages", name, "dist"), { recursive: true, force: true });
+  await build();
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  const packed = new Map<string, string>();
+  for (const name of published) packed.set(`@booking-events/${name}`, await packPackage(name, folder));
+  await writeSoftwareBills();
+  await copyFile(join(root, "THIRD-PARTY"), join(folder, "THIRD-PARTY"));
+  const notes = readReleaseNotes(await readFile(join(root, "CHANGELOG.md"), "utf8"), version);
+  if (notes !== undefined) await writeFile(join(folder, "NOTES.md"), `${notes}\n`);
+  return packed;
+}
+
+/** What each image and package consists of, in CycloneDX. */
+async function writeSoftwareBills(): Promise<void> {
+  const shipped = ["./apps/*", ...published.map((name) => `./packages/${name}`)].flatMap((path) => ["--filter", path]);
+  const format = [
+    "--sbom-format",
+    "cyclonedx",
+    "--prod",
+    "--no-optional",
+    "--split",
+    "--out",
+    `${folder}/%s-%v.cdx.json`,
+  ];
+  await runCommand(binary("pnpm"), [...shipped, "sbom", ...format], { cwd: root });
+}
+
+/** @returns the lines of SHA256SUMS, which `sha256sum --check` reads */
+async function writeChecksums(): Promise<string> {
+  let lines = "";
+  for (const name of (await readdir(folder)).sort()) {
+    const digest = createHash("sha256").update(await readFile(join(folder, name)));
+    lines += `${digest.digest("hex")}  ${name}\n`;
+  }
+  await writeFile(join(folder, "SHA256SUMS"), lines);
+  return lines;
+}
+
+/** A release that was interrupted goes on with the first package that the registry does not have. */
+async function publishPackage(name: string, tarball: string): Promise<void> {
+  const known = await runCommand("npm", ["view", `${name}@${version}`, "version"], { cwd: folder }).catch(() => "");
+  if (known !== "") return say(`${name} ${version} is published already.`);
+  const options = publish ? [] : ["--dry-run"];
+  await step(["npm publish", ...options, name].join(" "), () =>
+    runCommand("npm", ["publish", ...options, tarball], { cwd: folder }),
+  );
+}
