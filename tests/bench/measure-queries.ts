@@ -1,5 +1,4 @@
-import { readChanges } from "@booking-events/feed/read-changes";
-import { tablesIn } from "@booking-events/feed/tables";
+import { pullChanges } from "@booking-events/feed";
 import {
   bookingKey,
   createPool,
@@ -81,7 +80,7 @@ const questions: Record<string, (tables: FilledTables) => Query> = {
     estimateRemovals(pool, { retentionDays: 180, deletedRetentionDays: 30, deadLetterRetentionDays: 30 }),
   "a page of the feed": (tables) => {
     const after = anyNumber(tables.events - limit);
-    return (pool) => readChanges(pool, { after, limit, tables: tablesIn("public") });
+    return (pool) => pullChanges(pool, { name: "bench", after, limit });
   },
 };
 

@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defaultSchema, type Queryable } from "@booking-events/store";
 import { begin, connect, disconnect, type FeedClient } from "./connect.ts";
+import { readPage } from "./deliver/read-page.ts";
 import { FeedGapError, ForeignReaderError } from "./errors.ts";
-import { readCompletePage } from "./feed-position.ts";
 import { type Handled, type HandlingContext, handleChanges, TransactionLost } from "./handle-changes.ts";
 import { consoleLogger, type FeedLogger, nameError } from "./logger.ts";
 import { growingPauseMs } from "./pauses.ts";
-import type { BookingChange } from "./read-changes.ts";
+import { type BookingChange, readChanges } from "./read-changes.ts";
 import { findPlace, lockReader, moveReader, noteSeen, placeReader } from "./readers.ts";
 import { type FeedTables, tablesIn } from "./tables.ts";
 import { createWakeUps, type WakeUps } from "./wake-ups.ts";
@@ -175,7 +175,9 @@ async function takePage(client: FeedClient, follower: Follower): Promise<void> {
     // Another follower is active. Look again later whether it still is.
     return pause(pollIntervalMs, signal);
   }
-  const changes = await readCompletePage(client, { name, after: lastRead, limit: pageSize, tables });
+  const all = { partners: null, kinds: null, skip: null };
+  const { entries } = await readPage(client, tables, { name, after: lastRead, limit: pageSize, ...all });
+  const changes = await readChanges(client, tables, { name, ids: entries.map(({ id }) => id) });
   const { lastId, failure } = await handleChanges(isolate(changes, failing?.id), { ...follower, client });
   if (lastId !== undefined) await moveReader(client, follower, lastId);
   await client.query("commit");

@@ -1,5 +1,6 @@
 import { type BookingInput, parseJson, type ReferenceKind } from "@booking-events/schema";
 import type { FeedChange, Queryable } from "@booking-events/store";
+import { FeedGapError } from "./errors.ts";
 import type { FeedTables } from "./tables.ts";
 
 /** A change of a booking. */
@@ -54,19 +55,23 @@ export interface BookingChange {
 }
 
 /**
- * Reads a page of the feed. Applying the changes in order gives every booking's state. A later change of a booking
+ * Reads changes by their ids. Applying all changes in order gives every booking's state. A later change of a booking
  * overrides an earlier one, even if its sequence is lower: it corrects the booking after a late event.
  *
- * @param page.after the id after which the page begins
- * @param page.limit how many changes the page has at most. Each brings two payloads of up to 64 KiB
- * @returns the changes in the order of their ids
+ * @param changes.name the reader's
+ * @param changes.ids in order. Each change brings two payloads of up to 64 KiB
+ * @throws FeedGapError if one has been removed meanwhile
  */
 export async function readChanges(
   client: Queryable,
-  { after, limit, tables }: { after: number; limit: number; tables: FeedTables },
+  tables: FeedTables,
+  { name, ids }: { name: string; ids: number[] },
 ): Promise<BookingChange[]> {
-  const page = `select * from ${tables.changes} where id > $1 order by id limit $2`;
-  const { rows } = await client.query<ChangeRow>(`${selectChanges(tables, page)} order by id`, [after, limit]);
+  const [first] = ids;
+  if (first === undefined) return [];
+  const page = `select * from ${tables.changes} where id = any($1::bigint[])`;
+  const { rows } = await client.query<ChangeRow>(`${selectChanges(tables, page)} order by id`, [ids]);
+  if (rows.length < ids.length) throw new FeedGapError(name, first - 1, "changes were removed while they were read.");
   return rows.map(toChange);
 }
 

@@ -27,6 +27,6 @@ Finder.prototype.find = async function findWithEarlyContent(wanted) {
 await runWebhooks(process.env);
 
 async function readContent(id: number): Promise<BookingChange | undefined> {
-  const [change] = await readChanges(pool, { after: id - 1, limit: 1, tables }).catch(() => []);
+  const [change] = await readChanges(pool, tables, { name: "early", ids: [id] }).catch(() => []);
   return change;
 }

@@ -4,7 +4,7 @@ import type { DeliveryFilter } from "../deliver/consumer-options.ts";
 import { type Handed, isInside, judge, kindsToLookAt, needsMemory } from "../deliver/filter.ts";
 import { readPage } from "../deliver/read-page.ts";
 import { findHanded, rememberHanded } from "../handed.ts";
-import { type BookingChange, type ChangeRow, selectChanges, toChange } from "../read-changes.ts";
+import { type BookingChange, readChanges } from "../read-changes.ts";
 import { type FeedTables, tablesIn } from "../tables.ts";
 
 export interface PullOptions {
@@ -55,24 +55,13 @@ export async function pullChanges(
   const entries = page.entries.slice(0, limit);
   // What is left is in the next page.
   const upTo = entries.length < page.entries.length ? (entries.at(-1)?.id ?? after) : page.upTo;
-  const changes = await readContents(
-    client,
-    tables,
-    entries.map(({ id }) => id),
-  );
+  const changes = await readChanges(client, tables, { name, ids: entries.map(({ id }) => id) });
   const wanted = needsMemory(filter) ? await choose(client, tables, { name, filter, changes }) : changes;
   return {
     changes: wanted.map((change) => ({ change, changedFields: changedFields(change) })),
     upTo,
     isEnd: upTo >= page.end,
   };
-}
-
-async function readContents(client: Queryable, tables: FeedTables, ids: number[]): Promise<BookingChange[]> {
-  if (ids.length === 0) return [];
-  const page = `select * from ${tables.changes} where id = any($1::bigint[])`;
-  const { rows } = await client.query<ChangeRow>(`${selectChanges(tables, page)} order by id`, [ids]);
-  return rows.map(toChange);
 }
 
 /** Remembers the bookings that are chosen, before they are handed over. */
