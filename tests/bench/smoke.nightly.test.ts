@@ -21,7 +21,8 @@ test.each(scenarios)("$name runs, and keeps its integrity", async (scenario) => 
   expect(report.sections.length).toBeGreaterThan(0);
   for (const { measurements, ratios } of report.sections) {
     for (const figure of Object.values(measurements).flatMap(([round]) => Object.values(round ?? {}))) {
-      expect(figure).toBeGreaterThan(0);
+      // What an idle process has used in a second may be less than the operating system counts.
+      expect(figure).toBeGreaterThanOrEqual(0);
     }
     for (const { median } of ratios) expect(median).toBeGreaterThan(0);
   }
