@@ -19,11 +19,6 @@ export class BookingQueues {
     return this.#busy.has(bookingId);
   }
 
-  /** How many bookings have their turn. */
-  get busyCount(): number {
-    return this.#busy.size;
-  }
-
   /** Gives the next booking its turn. @returns undefined: none waits */
   next(): Entry | undefined {
     const [first] = this.#ready;
