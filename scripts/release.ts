@@ -56,8 +56,10 @@ async function findFailures(script: string): Promise<string[]> {
     await step(`npm run ${script}`, () => runCommand("npm", ["run", "--silent", script], { cwd: root }));
     return [];
   } catch (error) {
-    const end = String(error).trimEnd().split("\n").slice(-4);
-    return [[`npm run ${script} fails:`, ...end].join("\n  ")];
+    const lines = String(error)
+      .split("\n")
+      .filter((line) => line.trim() !== "");
+    return [[`npm run ${script} fails:`, ...lines.slice(-4)].join("\n  ")];
   }
 }
 
