@@ -1,6 +1,6 @@
 import { redisUrl, uniquePrefix, waitFor } from "@booking-events/harness";
 import { runOps, startOps } from "@booking-events/ops/testing/run-ops";
-import { createProducer, createShardedProducer } from "@booking-events/queue";
+import { createProducer, createShardedProducer, digestSubject, openRecords } from "@booking-events/queue";
 import { type EventEnvelope, parseJson } from "@booking-events/schema";
 import { applyEvents } from "@booking-events/worker/apply/apply-events";
 import { expect, test } from "vitest";
@@ -256,6 +256,8 @@ test("one search finds bookings, events in the queue and refused requests, of al
   expect(await find("jo@example.com")).toEqual(["booking, email, acme, active"]);
   expect(await find(event(2, "", "").eventId.toUpperCase())).toEqual(["event, event id, globe, created"]);
   expect(await find("nothing")).toEqual([]);
+  await writeRefusal({ partner: "acme", payload: { consumerTripPartnerExternalReference: "B 1" } });
+  expect(await find("B\u00a01")).toEqual(["refused request, reference, acme, invalid-data"]);
 
   const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
   const waiting = event(3, "A 2", "");
@@ -265,6 +267,16 @@ test("one search finds bookings, events in the queue and refused requests, of al
   await producer.close();
   expect(await find(waiting.eventId)).toEqual(["event in the queue, event id, acme, waiting"]);
 });
+
+async function writeRefusal(subject: Parameters<typeof digestSubject>[0]): Promise<void> {
+  const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
+  const records = openRecords({ redisServers, prefix, connectionName: "test", onError: () => {} });
+  const what = { secretId: "s1", kind: "create", status: 422, code: "invalid-data", violations: [], ip: null };
+  const refusal = { ...what, requestId: event(9, "", "").eventId, at: new Date(), partner: "acme" };
+  // The writer does not wait for a connection that is still being opened.
+  await waitFor(() => records.writeRefusals([{ ...refusal, subject: digestSubject(subject) }]).then(() => true));
+  records.close();
+}
 
 async function readActions() {
   const { rows } = await own.pool.query(

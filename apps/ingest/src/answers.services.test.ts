@@ -8,6 +8,7 @@ import {
   requestBytes,
 } from "@booking-events/harness/http-client";
 import { acmeSecret } from "@booking-events/harness/partners";
+import { subjectOf } from "@booking-events/queue";
 import { type Answer, answers } from "@booking-events/schema";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
@@ -193,6 +194,15 @@ describe("a secret in a header", () => {
     expect(answer.body).toBe(answers.invalidSecret.body);
     expect(JSON.stringify(ingest.observed.at(-1))).not.toContain(acmeSecret);
   });
+});
+
+test("of a refused event, a digest of the reference is recorded, and nothing that was sent", async () => {
+  const body = JSON.stringify({ consumerTripPartnerExternalReference: "CANARY", consumerPhone: 7 });
+  expect((await exchange(ingest.port, { path: create, body })).status).toBe(422);
+  expect(ingest.observed.at(-1)?.subject).toBe(subjectOf("acme", "CANARY"));
+  expect(JSON.stringify(ingest.observed.at(-1))).not.toContain("CANARY");
+  await exchange(ingest.port, { path: create, body: "{}" });
+  expect(ingest.observed.at(-1)?.subject).toBeUndefined();
 });
 
 test("a response has none of Koa's listeners: the app is a QuietKoa", async () => {

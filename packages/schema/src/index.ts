@@ -45,7 +45,7 @@ export { countJsonValues, maxJsonValues } from "./payload/count-json-values.ts";
 export { datePattern } from "./payload/date-pattern.ts";
 export { type EventKind, eventKinds } from "./payload/event-kind.ts";
 export type { FieldType } from "./payload/field-types.ts";
-export { type ReferenceKind, referenceKinds } from "./payload/reference-rule.ts";
+export { findReference, type ReferenceKind, referenceKinds } from "./payload/reference-rule.ts";
 export { replaceUnstorableText } from "./payload/replace-unstorable-text.ts";
 export { maxNestingLevels } from "./payload/unknown-fields.ts";
 export { type BookingPayload, type PayloadValidation, validatePayload } from "./payload/validate-payload.ts";

@@ -254,9 +254,10 @@ class Batch {
     this.#writer.write(toBatchLine(number, answer));
     const { partner, secretId } = this.#ctx.state;
     const of = { requestId: requestIdOf(this.#ctx.req), status, partner, secretId, ip: this.#ctx.ip };
-    if (result instanceof Refusal)
-      this.#options.observeLine({ ...of, kind: "batch", outcome: result.outcome, violations: result.violations });
-    else this.#options.observeLine({ ...of, kind: result.kind, outcome: code, eventId: result.eventId });
+    if (result instanceof Refusal) {
+      const { outcome, violations, subject } = result;
+      this.#options.observeLine({ ...of, kind: "batch", outcome, violations, subject });
+    } else this.#options.observeLine({ ...of, kind: result.kind, outcome: code, eventId: result.eventId });
   }
 
   /** @throws Refusal if an event would get that answer now; ClientGone */

@@ -1,10 +1,11 @@
 import { Refusal } from "@booking-events/http";
-import type { AcceptedEvent } from "@booking-events/queue";
+import { type AcceptedEvent, subjectOf } from "@booking-events/queue";
 import {
   answers,
   type BookingPayload,
   type EventKind,
   type FieldWarning,
+  findReference,
   findWarnings,
   limitWarnings,
   validatePayload,
@@ -47,7 +48,7 @@ export function judgeEvent(
   partner: { id: string; country?: string | null | undefined; test: boolean },
   { countUnknownFields, convertedMidnights }: JudgingOptions,
 ): JudgedEvent {
-  const payload = checkPayload(kind, object);
+  const payload = checkPayload(partner.id, kind, object);
   const likelyMistakes = findWarnings(kind, payload, { defaultCountry: partner.country ?? null });
   countUnknownFields(partner.id, payload);
   // The dates of a delete are not applied.
@@ -57,11 +58,14 @@ export function judgeEvent(
   return { kind, payload, payloadJson: json, idempotencyKey, test, warnings: all };
 }
 
-function checkPayload(kind: EventKind, object: BodyObject): BookingPayload {
+function checkPayload(partner: string, kind: EventKind, object: BodyObject): BookingPayload {
   const result = validatePayload(kind, object);
   if (result.success) return result.payload;
   const { violationList } = result;
-  throw new Refusal(answers.invalidData(violationList), { violations: describeViolations(violationList) });
+  const violations = describeViolations(violationList);
+  const reference = findReference(object)?.reference ?? "";
+  const subject = reference === "" ? {} : { subject: subjectOf(partner, reference) };
+  throw new Refusal(answers.invalidData(violationList), { violations, ...subject });
 }
 
 /** Returns undefined if there are none, so that most events carry nothing. */

@@ -58,7 +58,7 @@ export function createRefusalRecorder(options: {
 }
 
 function toRefusal(request: Parameters<ObserveRequest>[0], status: number): RecordedRefusal {
-  const { requestId, partner, secretId, kind, outcome, violations = [], ip } = request;
+  const { requestId, partner, secretId, kind, outcome, violations = [], subject, ip } = request;
   return {
     requestId,
     at: new Date(),
@@ -68,6 +68,7 @@ function toRefusal(request: Parameters<ObserveRequest>[0], status: number): Reco
     secretId: secretId ?? null,
     kind: kind ?? null,
     violations: violations.slice(0, maxViolationsRecorded).map(({ field, rule }) => `${field}:${rule}`),
+    subject,
     ip: ip ?? null,
   };
 }

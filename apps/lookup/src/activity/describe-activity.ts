@@ -25,7 +25,7 @@ export function describeActivity(
     refusals: known.refusals
       .filter(({ at }) => at >= from && at < until)
       .slice(0, maxRefusals)
-      .map(({ partner: _, ip: __, at, ...refusal }) => ({ ...refusal, at: at.toISOString() })),
+      .map(({ partner: _, ip: __, subject: ___, at, ...refusal }) => ({ ...refusal, at: at.toISOString() })),
     violations: totalOf(known.violations, adviseOnViolation),
     warnings: totalOf(known.warnings, adviseOnWarning),
     notices: known.notices,

@@ -20,7 +20,10 @@ export function addRefusalsCommand(program: Command, context: Context): void {
     .option("--since <time>", "only since then, such as 2026-11-20T12:00:00Z, 02:00 (in UTC) or 1h (ago)", parseTime)
     .option("--until <time>", "only before", parseTime)
     .addOption(limitOption(50, 10_000))
-    .option("--json", "print a JSON array: requestId, at, partner, secretId, kind, status, code, violations, ip")
+    .option(
+      "--json",
+      "print a JSON array: requestId, at, partner, secretId, kind, status, code, violations, ip, subject",
+    )
     .addHelpText(
       "after",
       `

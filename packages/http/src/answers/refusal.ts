@@ -15,14 +15,17 @@ export class Refusal extends Error {
   readonly outcome: string;
   /** The violations of the payload's rules, for the log. */
   readonly violations: FieldViolation[] | undefined;
+  /** A digest of the booking's reference, if that could be read. */
+  readonly subject: string | undefined;
 
   constructor(
     answer: Answer,
-    options: { outcome?: string; cause?: unknown; violations?: FieldViolation[] | undefined } = {},
+    options: { outcome?: string; cause?: unknown; violations?: FieldViolation[] | undefined; subject?: string } = {},
   ) {
     super(answer.code, { cause: options.cause });
     this.answer = answer;
     this.outcome = options.outcome ?? answer.code;
     this.violations = options.violations;
+    this.subject = options.subject;
   }
 }

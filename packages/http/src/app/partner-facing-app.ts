@@ -142,8 +142,8 @@ function describeRefusal(error: unknown, sender: SenderAddress): Partial<Observe
     return { ...sender, outcome, partner, secretId, isSecretRefused: true };
   }
   if (!(error instanceof Refusal)) return { ...sender, err: error };
-  const { cause, violations } = error;
-  return { ...sender, violations, cause: cause === undefined ? undefined : describeRootCause(cause) };
+  const { cause, violations, subject } = error;
+  return { ...sender, violations, subject, cause: cause === undefined ? undefined : describeRootCause(cause) };
 }
 
 /** For example `ReplyError OOM`. In an outage, a stack on each line would hide everything else. */

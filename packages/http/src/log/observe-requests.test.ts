@@ -26,3 +26,14 @@ test("each accepted event has a line of its own, with its partner, kind, id and 
     { ...same, partner: "acme", route: create, eventId: "id-4", durationMs: 4 },
   ]);
 });
+
+test("a refused event is logged without what tells its booking", () => {
+  const lines: string[] = [];
+  const logger = createLogger({ name: "test", level: "info" }, { write: (line) => lines.push(line) });
+  const observer = new RequestObserver("ingest", logger, createMetrics("ingest"));
+  const refused = { requestId: "id-1", partner: "acme", kind: "create", status: 422, outcome: "invalid-data" };
+  observer.observe({ ...refused, subject: "acme digest" });
+  observer.flush();
+  expect(lines.join()).toContain("id-1");
+  expect(lines.join()).not.toContain("digest");
+});

@@ -95,7 +95,7 @@ export class RequestObserver {
   }
 }
 
-function describe({ kind, violations = [], isSecretRefused: _, ...fields }: ObservedRequest): object {
+function describe({ kind, violations = [], isSecretRefused: _, subject: __, ...fields }: ObservedRequest): object {
   return {
     ...fields,
     violations: violations.length === 0 ? undefined : violations.map(({ field, rule }) => `${field}:${rule}`),

@@ -21,6 +21,8 @@ export interface ObservedRequest {
   isAddressUnreadable?: boolean | undefined;
   isSecretRefused?: boolean | undefined;
   violations?: FieldViolation[] | undefined;
+  /** Of a refused event: {@link Refusal.subject}. Not logged. */
+  subject?: string | undefined;
   /** Of a batch: how many of its lines got each status. */
   lines?: Record<string, number> | undefined;
   /** Why the event could not be queued. */

@@ -1,4 +1,4 @@
-import { findQueuedEvent, type QueuedEvent } from "@booking-events/queue";
+import { findQueuedEvent, type QueuedEvent, type RecordedRefusal, subjectOf } from "@booking-events/queue";
 import { describeError } from "@booking-events/runtime";
 import { bookingReferenceOf, type ReferenceKind, referenceKindOf } from "@booking-events/schema";
 import { type GuestSearch, toGuestSearch } from "@booking-events/store";
@@ -21,6 +21,7 @@ export interface Found {
   partner: string | null;
   referenceKind: ReferenceKind | null;
   reference: string | null;
+  /** Of a refused request, its id. */
   eventId: string | null;
   /** A booking's state, an event's outcome, or why a request was refused. */
   state: string | null;
@@ -69,7 +70,8 @@ async function findId(context: Context, id: string, result: FoundByText): Promis
   if (knowsRedis(context.environment)) await findQueued(context, id, result);
   else result.unseen.push("queue and refused requests: REDIS_URL is not set");
   await findStoredId(context, id, result);
-  if (knowsRedis(context.environment)) await findRefused(context, id, result);
+  if (knowsRedis(context.environment))
+    await findRefused(context, "request id", ({ requestId }) => requestId === id, result);
 }
 
 const byEventId = { by: "event id", closeness: "exact" } as const;
@@ -109,16 +111,21 @@ function nameOf({ partner, referenceKind, reference }: Named): Named {
   return { partner, referenceKind, reference };
 }
 
-async function findRefused(context: Context, id: string, { found, looked, unseen }: FoundByText): Promise<void> {
+async function findRefused(
+  context: Context,
+  by: "request id" | "reference",
+  isWanted: (refusal: RecordedRefusal) => boolean,
+  { found, looked, unseen }: FoundByText,
+): Promise<void> {
   const since = new Date(context.now().getTime() - refusalsKeptMs);
   const refusals = await orUnseen("refused requests", unseen, () =>
     findRefusals(context, { partner: undefined, since }),
   );
   if (refusals === undefined) return;
-  looked.push("refused requests of seven days, by request id");
-  const what = { what: "refused request", by: "request id", closeness: "exact", eventId: null, isTest: false } as const;
-  for (const { requestId, partner, code: state } of refusals)
-    if (requestId === id) found.push({ ...nothing, ...what, partner, state });
+  looked.push(`refused requests of seven days, by ${by}`);
+  const what = { what: "refused request", by, closeness: "exact", isTest: false } as const;
+  for (const { requestId: eventId, partner, code: state } of refusals.filter(isWanted))
+    found.push({ ...nothing, ...what, eventId, partner, state });
 }
 
 async function findSearched(context: Context, search: GuestSearch, result: FoundByText): Promise<void> {
@@ -130,6 +137,11 @@ async function findSearched(context: Context, search: GuestSearch, result: Found
   else unseen.push("queue: REDIS_URL is not set");
   if (everywhere !== undefined) looked.push(`queue, by ${search.by}`);
   const { exact, near } = everywhere ?? (await findGuest(context, search));
+  if (search.by === "reference" && knowsRedis(context.environment)) {
+    const isOfBooking = ({ partner, subject }: RecordedRefusal) =>
+      partner !== null && subject === subjectOf(partner, search.value);
+    await findRefused(context, "reference", isOfBooking, result);
+  }
   addFindings(result, search, "exact", exact);
   addFindings(result, search, "near", near);
 }

@@ -18,6 +18,8 @@ export interface RecordedRefusal {
   code: string;
   /** Fields of the contract and the rules that they violated, such as `consumerPhone:null`. */
   violations: string[];
+  /** The partner and a digest of the booking's reference: see `subjectOf`. Undefined: it could not be read. */
+  subject?: string | undefined;
   ip: string | null;
 }
 
