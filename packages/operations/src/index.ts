@@ -42,7 +42,7 @@ export type { StoryEvent } from "./bookings/tell-story.ts";
 export { type VerificationSum, verifyBookings } from "./bookings/verify-bookings.ts";
 export type { Context } from "./context.ts";
 export { type Discard, discardDeadLetters } from "./dead-letters/discard-dead-letters.ts";
-export { findLetters, findLettersOf, groupLetters, isInQueue, readLetter } from "./dead-letters/find-letters.ts";
+export { findLetters, findLettersOf, groupLetters, isInQueue } from "./dead-letters/find-letters.ts";
 export { type Replay, replayDeadLetters } from "./dead-letters/replay-dead-letters.ts";
 export { describeAge, describeBytes, describeCount, describeQuota, toSeconds } from "./describe.ts";
 export type { Check } from "./doctor/check.ts";
@@ -51,7 +51,7 @@ export { checkRedis } from "./doctor/check-redis.ts";
 export { runChecks } from "./doctor/run-checks.ts";
 export { findEvent, findEvents, outcomes, searchLog } from "./events/find-events.ts";
 export { type LookedUpEvent, lookUpEvent } from "./events/look-up-event.ts";
-export { exportRows } from "./export/export-rows.ts";
+export { exportedColumns, exportRows } from "./export/export-rows.ts";
 export { describeBehind, describeReaderState, toProgress } from "./feed/describe-reader.ts";
 export {
   discardReaderLetters,

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { describeCount, exportRows, OperationFailure } from "@booking-events/operations";
+import { describeCount, exportedColumns, exportRows, OperationFailure } from "@booking-events/operations";
 import { type Command, Option } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { partnerOption } from "../terminal/arguments.ts";
@@ -17,31 +17,17 @@ export function addExportCommands(program: Command, context: Context): void {
         "rows, since the data leaves the service.",
     )
     .addHelpText("after", "\nExample:\n  $ ops export bookings --csv --partner acme > bookings.csv");
-  addExportCommand(commands, context, {
-    what: "bookings",
-    selected: "whose state was decided by an event received",
-    columns:
-      "bookingId, partner, referenceKind, reference, state, revision, sequence, createdAt, updatedAt, deletedAt, erasedAt, " +
-      "arrivalDate, returnDate, destinationCountry, destinationAirport",
-  });
-  addExportCommand(commands, context, {
-    what: "events",
-    selected: "received",
-    columns:
-      "id, partner, kind, referenceKind, reference, sequence, idempotencyKey, secretId, outcome, duplicateOf, warnings, " +
-      "receivedAt, processedAt",
-  });
+  addExportCommand(commands, context, "bookings", "whose state was decided by an event received");
+  addExportCommand(commands, context, "events", "received");
 }
 
-function addExportCommand(
-  commands: Command,
-  context: Context,
-  { what, selected, columns }: { what: "bookings" | "events"; selected: string; columns: string },
-): void {
+function addExportCommand(commands: Command, context: Context, what: "bookings" | "events", selected: string): void {
   const parseTime = (text: string) => parsePast(text, context.now());
   commands
     .command(what)
-    .description(`Write ${what} to stdout: ${columns}, and with --payload also payload, as JSON.`)
+    .description(
+      `Write ${what} to stdout: ${exportedColumns[what].join(", ")}, and with --payload also payload, as JSON.`,
+    )
     .addOption(new Option("--csv", "as CSV (RFC 4180)").conflicts("ndjson"))
     .option("--ndjson", "as one JSON object a line")
     .addOption(partnerOption(`only ${what}`))

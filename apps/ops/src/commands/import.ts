@@ -55,13 +55,13 @@ Examples:
     .action(async (file, { partner, kind, asOf, dryRun, by, json }) => {
       const isDryRun = dryRun === true;
       const acting = isDryRun ? undefined : actAs(context, by);
-      const prepared = await prepareImport(context, { partner, kind, asOf }, { isDryRun });
+      const source = await prepareImport(context, { partner, kind, asOf }, { isDryRun });
       const progress = createProgress(context);
       context.atSignal(() => describeInterruption(progress, isDryRun));
-      const chunks = await openInput(context, file, prepared.source.maxLineBytes);
+      const chunks = await openInput(context, file, source.maxLineBytes);
       const reported = { ...progress, reject: (rejection: Rejection) => report(context, rejection) };
-      if (acting === undefined) await checkImport(chunks, prepared, reported);
-      else await importBookings(acting, chunks, prepared, reported);
+      if (acting === undefined) await checkImport(chunks, source, reported);
+      else await importBookings(acting, chunks, source, reported);
       if (json) printJson(context.stdout, progress.counts);
       else printLine(context.stdout, summarize(progress, isDryRun));
       if (progress.counts.rejected > 0)

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describeError, StartError } from "@booking-events/runtime";
 import { type ActionToWrite, inTransaction, type Queryable, writeAction } from "@booking-events/store";
-import { OperationCancelled } from "../cancel.ts";
 import type { Context } from "../context.ts";
-import { OperationFailure } from "../operation-failure.ts";
+import { OperationCancelled, OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
 
 /** A context in which somebody acts. */

@@ -30,55 +30,47 @@ export function pickTrip(content: Record<string, unknown>): Trip {
 
 /** Describes the trip in labelled lines. Null: nothing is known. */
 export function describeTrip(trip: Trip): [label: string, value: string | null][] {
+  const { consumerTripDepartureAirportName: airportName, consumerTripDepartureCityName: city = airportName } = trip;
   return [
     ["Product", trip.consumerTripExternalProductName ?? null],
-    ["Destination", describeDestination(trip)],
-    ["From", describeDeparture(trip)],
-    ["Arrival", describeArrival(trip)],
+    // Lisbon, Portugal (LIS)
+    [
+      "Destination",
+      joinPlace(
+        [trip.consumerTripDestinationName, trip.consumerTripDestinationCountryName],
+        trip.consumerTripDestinationAirportCode,
+      ),
+    ],
+    // London, United Kingdom (LHR), flight BA500
+    [
+      "From",
+      join(
+        joinPlace([city, trip.consumerTripDepartureCountryName], trip.consumerTripDepartureAirportCode),
+        flight(trip.consumerTripDepartureFlightNumber),
+      ),
+    ],
+    // 2027-06-14, Lisbon Airport, flight BA500
+    [
+      "Arrival",
+      join(
+        trip.consumerTripArrivalDate,
+        trip.consumerTripArrivalAirportName,
+        flight(trip.consumerTripArrivalFlightNumber),
+      ),
+    ],
     ["Return", trip.consumerTripReturnDate ?? null],
   ];
 }
 
-/** For example: Lisbon, Portugal (LIS) */
-function describeDestination(trip: Trip): string | null {
-  return joinPlace(
-    [trip.consumerTripDestinationName, trip.consumerTripDestinationCountryName],
-    trip.consumerTripDestinationAirportCode,
-  );
-}
-
-/** For example: London, United Kingdom (LHR), flight BA500 */
-function describeDeparture(trip: Trip): string | null {
-  const place = joinPlace(
-    [
-      trip.consumerTripDepartureCityName ?? trip.consumerTripDepartureAirportName,
-      trip.consumerTripDepartureCountryName,
-    ],
-    trip.consumerTripDepartureAirportCode,
-  );
-  return joinPresent([place, flight(trip.consumerTripDepartureFlightNumber)]);
-}
-
-/** For example: 2027-06-14, Lisbon Airport, flight BA500 */
-function describeArrival(trip: Trip): string | null {
-  return joinPresent([
-    trip.consumerTripArrivalDate,
-    trip.consumerTripArrivalAirportName,
-    flight(trip.consumerTripArrivalFlightNumber),
-  ]);
-}
-
-function flight(number: string | undefined): string | null {
-  return number === undefined ? null : `flight ${number}`;
+function flight(number: string | undefined): string | undefined {
+  return number === undefined ? undefined : `flight ${number}`;
 }
 
 function joinPlace(names: (string | undefined)[], code: string | undefined): string | null {
-  const name = joinPresent(names);
-  if (code === undefined) return name;
-  return name === null ? code : `${name} (${code})`;
+  const name = join(...names);
+  return code === undefined ? name : name === null ? code : `${name} (${code})`;
 }
 
-function joinPresent(parts: (string | null | undefined)[]): string | null {
-  const present = parts.filter((part) => typeof part === "string");
-  return present.length === 0 ? null : present.join(", ");
+function join(...parts: (string | null | undefined)[]): string | null {
+  return parts.filter((part) => typeof part === "string").join(", ") || null;
 }

@@ -6,7 +6,7 @@ import {
   resolveDeadLetter,
 } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
-import { stopIfCancelled } from "../cancel.ts";
+import { stopIfCancelled } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
 import { describeEvents } from "./find-letters.ts";
 

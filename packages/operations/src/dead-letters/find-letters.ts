@@ -1,10 +1,4 @@
-import {
-  type DeadLetter,
-  type DeadLetterGroup,
-  findDeadLetter,
-  groupDeadLetters,
-  listDeadLetters,
-} from "@booking-events/store";
+import { type DeadLetter, type DeadLetterGroup, groupDeadLetters, listDeadLetters } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase } from "../services/database.ts";
@@ -31,22 +25,11 @@ export function groupLetters(
 export async function findLettersOf(context: Context, eventIds: string[]): Promise<DeadLetter[]> {
   const letters = await findLetters(context, { eventIds, includeResolved: true });
   const missing = eventIds.find((wanted) => letters.every(({ eventId }) => eventId !== wanted));
-  if (missing !== undefined) throw noLetter(missing);
+  if (missing !== undefined)
+    throw new OperationFailure(
+      `Event ${missing} has no dead letter. See what became of it: ops events show ${missing}`,
+    );
   return letters;
-}
-
-/**
- * @returns with what was queued, which holds personal data
- * @throws OperationFailure if the event has no dead letter
- */
-export async function readLetter(context: Context, eventId: string): Promise<DeadLetter & { envelope: Buffer }> {
-  const letter = await readDatabase(context, (client) => findDeadLetter(client, eventId));
-  if (letter === undefined) throw noLetter(eventId);
-  return letter;
-}
-
-function noLetter(eventId: string): OperationFailure {
-  return new OperationFailure(`Event ${eventId} has no dead letter. See what became of it: ops events show ${eventId}`);
 }
 
 /** The letter was replayed, and there is no result yet. Redis may have refused or lost the event. */

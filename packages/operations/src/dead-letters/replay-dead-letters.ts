@@ -11,8 +11,7 @@ import {
   resolveDeadLetter,
 } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
-import { stopIfCancelled } from "../cancel.ts";
-import { OperationFailure } from "../operation-failure.ts";
+import { OperationFailure, stopIfCancelled } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
 import { withProducer } from "../services/queue.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";

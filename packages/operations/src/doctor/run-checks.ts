@@ -2,10 +2,10 @@ import { examineRedis, findSentinelProblems, forEachShard, readQueueRecord, valu
 import { splitHosts } from "@booking-events/runtime";
 import { examineDatabase } from "@booking-events/store";
 import type { Context } from "../context.ts";
-import { OperationFailure } from "../operation-failure.ts";
 import { describeDatabaseError, readDatabaseSettings, readStandbysToConfirm } from "../services/database.ts";
 import { partnersPath } from "../services/partners-file.ts";
 import { describeRedisError, readRedisSettings } from "../services/queue.ts";
+import { read } from "../status/read-status.ts";
 import { type Check, problem } from "./check.ts";
 import { checkDatabase } from "./check-database.ts";
 import { checkFiles } from "./check-files.ts";
@@ -20,16 +20,15 @@ export async function runChecks(context: Context): Promise<Check[]> {
 
 async function examineRedisServer({ environment }: Context): Promise<Check[]> {
   const settings = readRedisSettings(environment);
-  const { replicasToConfirm } = settings;
+  const { redisServers, replicasToConfirm } = settings;
   const examinations = await forEachShard(settings, (location) => examineRedis({ ...location, replicasToConfirm }));
   const checks = examinations.map((result) =>
-    examineServer(
+    checkServer(
       "Redis",
       async () => valuesOf([result]).flatMap((examination) => checkRedis(examination, settings)),
-      (error) => describeRedisError(error, settings.redisServers),
+      (error) => describeRedisError(error, redisServers),
     ),
   );
-  const { redisServers } = settings;
   return [
     ...joinShards(await Promise.all(checks), examinations),
     ...checkSentinels(redisServers, await findSentinelProblems(redisServers)),
@@ -40,29 +39,22 @@ async function examineDatabaseServer({ environment }: Context): Promise<Check[]>
   const settings = readDatabaseSettings(environment);
   // If Redis does not answer, another check says so.
   const record = await readQueueRecord(readRedisSettings(environment)).catch(() => null);
-  return examineServer(
+  const urls = splitHosts(settings.databaseUrl).map((url) => new URL(url));
+  const standbysToConfirm = readStandbysToConfirm(environment);
+  return checkServer(
     "PostgreSQL",
-    async () =>
-      checkDatabase(
-        await examineDatabase(settings, { standbysToConfirm: readStandbysToConfirm(environment) }),
-        splitHosts(settings.databaseUrl).map((url) => new URL(url)),
-        record,
-      ),
+    async () => checkDatabase(await examineDatabase(settings, { standbysToConfirm }), urls, record),
     (error) => describeDatabaseError(error, settings),
   );
 }
 
-async function examineServer(
+async function checkServer(
   server: string,
-  examineIt: () => Promise<Check[]>,
+  check: () => Promise<Check[]>,
   describe: (error: unknown) => unknown,
 ): Promise<Check[]> {
-  try {
-    return await examineIt();
-  } catch (error) {
-    const described = describe(error);
-    if (!(described instanceof OperationFailure)) throw error;
-    const subject = { name: `${server} answers`, why: "Nothing else of it can be checked." };
-    return [problem(subject, described.message, "As it says.")];
-  }
+  const checks = await read(check(), describe);
+  if ("value" in checks) return checks.value;
+  const subject = { name: `${server} answers`, why: "Nothing else of it can be checked." };
+  return [problem(subject, checks.problem, "As it says.")];
 }

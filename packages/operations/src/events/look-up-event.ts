@@ -3,6 +3,7 @@ import { bookingReferenceOf, referenceKindOf } from "@booking-events/schema";
 import {
   bookingKey,
   type DeadLetter,
+  type EventDetails,
   findBookings,
   findChangedFields,
   findDeadLetter,
@@ -44,7 +45,13 @@ export async function lookUpEvent(context: Context, id: string): Promise<LookedU
   return readDatabase(context, async (client) => {
     const found = await findEvent(client, id);
     const deadLetter = withoutEnvelope(await findDeadLetter(client, id));
-    const story = await tell(client, { found, deadLetter, queued: queued ?? null, isPaused });
+    const [story] = tellStory({
+      applied: found === undefined ? [] : [found],
+      changes: found === undefined ? new Map() : await findChanges(client, found),
+      queued: queued === undefined ? [] : [queued],
+      isPaused,
+      letters: deadLetter === null ? [] : [deadLetter],
+    });
     if (story === undefined) return undefined;
     const envelope = queued?.envelope ?? null;
     const ofQueue = envelope === null ? null : bookingReferenceOf(envelope.payload);
@@ -67,28 +74,7 @@ function withoutEnvelope(letter: Awaited<ReturnType<typeof findDeadLetter>>): De
   return rest;
 }
 
-interface Sources {
-  found: Awaited<ReturnType<typeof findEvent>>;
-  deadLetter: DeadLetter | null;
-  queued: QueuedEvent | null;
-  isPaused: boolean;
-}
-
-async function tell(
-  client: Queryable,
-  { found, deadLetter, queued, isPaused }: Sources,
-): Promise<StoryEvent | undefined> {
-  const [story] = tellStory({
-    applied: found === undefined ? [] : [found],
-    changes: found === undefined ? new Map() : await findChanges(client, found),
-    queued: queued === null ? [] : [queued],
-    isPaused,
-    letters: deadLetter === null ? [] : [deadLetter],
-  });
-  return story;
-}
-
-async function findChanges(client: Queryable, event: NonNullable<Sources["found"]>) {
+async function findChanges(client: Queryable, event: EventDetails) {
   const key = bookingKey(event.partner, event.referenceKind, event.reference);
   // What an erased booking held is gone.
   const [booking] = await findBookings(client, [key]);

@@ -28,7 +28,7 @@ export function exportRows(
     const did = { rows: 0 };
     record.did = did;
     const read = what === "bookings" ? exportBookings : exportEvents;
-    const columns = [...columnsOf[what], ...(request.withPayload ? ["payload"] : [])];
+    const columns = [...exportedColumns[what], ...(request.withPayload ? ["payload"] : [])];
     const toLine = format === "csv" ? toCsvLine : toJsonLine;
     await readDatabase(context, async (client) => {
       for await (const rows of read(client, request, request.withPayload)) {
@@ -43,7 +43,8 @@ export function exportRows(
   });
 }
 
-const columnsOf = {
+/** Without the payload. */
+export const exportedColumns = {
   bookings: [
     ...["bookingId", "partner", "referenceKind", "reference", "state", "revision", "sequence", "createdAt"],
     ...["updatedAt", "deletedAt", "erasedAt", "arrivalDate", "returnDate", "destinationCountry", "destinationAirport"],

@@ -1,4 +1,4 @@
-import { EnqueueError, type NumberedEvent, SequenceInFuture } from "@booking-events/queue";
+import type { NumberedEvent } from "@booking-events/queue";
 import { parseEnvironment, variables } from "@booking-events/runtime";
 import { readLogHorizon } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
@@ -6,39 +6,31 @@ import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase, readRetentionRules, withDatabase } from "../services/database.ts";
 import { requirePartner } from "../services/partners-file.ts";
-import { withProducer } from "../services/queue.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";
 import { checkLine, type ImportSource, isRejection, type Rejection } from "./check-line.ts";
-import { eventsTogether, type QueueingProgress, type QueueLimits, queueEvents } from "./queue-events.ts";
+import { eventsTogether, type QueueingProgress, withRoom } from "./queue-events.ts";
 import { readLines } from "./read-lines.ts";
 
 const dayMs = 86_400_000;
 /** Characters of events that are queued together, so that memory stays bounded. */
 const charactersTogether = 1_048_576;
 
-export interface PreparedImport {
-  source: ImportSource;
-  limits: QueueLimits;
-}
-
 /** @throws OperationFailure if no line would be applied */
 export async function prepareImport(
   context: Context,
   wanted: Pick<ImportSource, "partner" | "kind" | "asOf">,
   { isDryRun }: { isDryRun: boolean },
-): Promise<PreparedImport> {
+): Promise<ImportSource> {
   const { country, test } = requirePartner(context, wanted.partner, "Nothing was imported.");
   if (test)
     throw new OperationFailure(
       `${wanted.partner} is a test partner, whose bookings are removed after seven days. Nothing was imported.`,
     );
-  const { BODY_LIMIT_BYTES, MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = parseEnvironment(limits, context.environment);
+  const { BODY_LIMIT_BYTES } = variables;
+  const settings = parseEnvironment({ BODY_LIMIT_BYTES }, context.environment);
   requireKept(wanted.asOf, context);
   if (!isDryRun) await requireAfterHorizon(wanted.asOf, context);
-  return {
-    source: { ...wanted, country, maxLineBytes: BODY_LIMIT_BYTES },
-    limits: { maxBacklog: MAX_BACKLOG, memoryHighWater: REDIS_MEMORY_HIGH_WATER },
-  };
+  return { ...wanted, country, maxLineBytes: settings.BODY_LIMIT_BYTES };
 }
 
 export interface ImportProgress extends QueueingProgress {
@@ -51,7 +43,7 @@ export interface ImportProgress extends QueueingProgress {
 export function importBookings(
   context: ActingContext,
   chunks: AsyncIterable<Buffer | string>,
-  { source, limits: queueLimits }: PreparedImport,
+  source: ImportSource,
   progress: ImportProgress,
 ): Promise<void> {
   const { partner, kind, asOf } = source;
@@ -65,17 +57,22 @@ export function importBookings(
         progress.count(what, by);
       },
     };
-    await queueAll(context, checkLines(readLines(chunks, source.maxLineBytes), source, counted), counted, queueLimits);
+    await withDatabase(context, (pool) =>
+      withRoom(context, pool, "Nothing was imported.", async (queue) => {
+        await requireSameDatabase(context, pool);
+        for await (const events of checkLines(chunks, source, counted)) await queue(events, counted);
+      }),
+    );
   });
 }
 
 /** Only checks each line. */
 export async function checkImport(
   chunks: AsyncIterable<Buffer | string>,
-  { source }: PreparedImport,
+  source: ImportSource,
   progress: ImportProgress,
 ): Promise<void> {
-  for await (const _events of checkLines(readLines(chunks, source.maxLineBytes), source, progress));
+  for await (const _events of checkLines(chunks, source, progress));
 }
 
 /** Otherwise all lines would be queued, and expire. */
@@ -98,22 +95,16 @@ function expires(asOf: Date, because: string): OperationFailure {
   );
 }
 
-const limits = {
-  BODY_LIMIT_BYTES: variables.BODY_LIMIT_BYTES,
-  MAX_BACKLOG: variables.MAX_BACKLOG,
-  REDIS_MEMORY_HIGH_WATER: variables.REDIS_MEMORY_HIGH_WATER,
-};
-
 /** @yields events to queue together */
 async function* checkLines(
-  lines: ReturnType<typeof readLines>,
+  chunks: AsyncIterable<Buffer | string>,
   source: ImportSource,
   { count, reject }: ImportProgress,
 ): AsyncGenerator<NumberedEvent[], void> {
   let events: NumberedEvent[] = [];
   let characters = 0;
-  for await (const chunk of lines) {
-    for (const line of chunk) {
+  for await (const lines of readLines(chunks, source.maxLineBytes)) {
+    for (const line of lines) {
       const result = checkLine(line, source);
       if (result === null) continue;
       count("lines");
@@ -131,26 +122,4 @@ async function* checkLines(
     }
   }
   if (events.length > 0) yield events;
-}
-
-async function queueAll(
-  context: Context,
-  checked: AsyncIterable<NumberedEvent[]>,
-  progress: ImportProgress,
-  queueLimits: QueueLimits,
-): Promise<void> {
-  await withDatabase(context, (pool) =>
-    withProducer(context, "Nothing was imported.", async (producer) => {
-      await requireSameDatabase(context, pool);
-      for await (const events of checked) await queueEvents(events, { producer, pool }, queueLimits, progress);
-    }).catch((error: unknown) => {
-      if (!(error instanceof EnqueueError)) throw error;
-      const advice =
-        error.cause instanceof SequenceInFuture
-          ? "The time of --as-of is later than Redis' clock shows, so later events of partners would lose to the import. " +
-            "Give the time when the export was made, or wait a moment, and run the same command again."
-          : "Redis did not take all events. Check that it runs, and run the same command again.";
-      throw new OperationFailure(advice, { cause: error });
-    }),
-  );
 }

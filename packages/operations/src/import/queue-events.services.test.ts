@@ -49,8 +49,7 @@ test("while there is no room, it is said what is short, and what to do", async (
     const counts = { queued: 0, known: 0 };
     await queueEvents(
       [event(number)],
-      { producer, pool },
-      { maxBacklog: 10, memoryHighWater: 0.7 },
+      { producer, pool, limits: { maxBacklog: 10, memoryHighWater: 0.7 } },
       {
         count(what, by) {
           counts[what] += by;

@@ -1,8 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { NumberedEvent, QueueLoad, ShardedProducer } from "@booking-events/queue";
+import {
+  EnqueueError,
+  type NumberedEvent,
+  type QueueLoad,
+  SequenceInFuture,
+  type ShardedProducer,
+} from "@booking-events/queue";
+import { parseEnvironment, variables } from "@booking-events/runtime";
 import { findProcessed, listDeadLetters, type Queryable } from "@booking-events/store";
-import { stopIfCancelled } from "../cancel.ts";
-import { OperationFailure } from "../operation-failure.ts";
+import type { Context } from "../context.ts";
+import { OperationFailure, stopIfCancelled } from "../operation-failure.ts";
+import { withProducer } from "../services/queue.ts";
 
 /**
  * An import adds no event while more than this wait in the queue, so that partners' events wait about two seconds behind
@@ -16,10 +24,19 @@ const maxMemoryShare = 0.8;
 export const eventsTogether = 500;
 const pollIntervalMs = 50;
 
-export interface QueueLimits {
+interface QueueLimits {
   maxBacklog: number;
   memoryHighWater: number;
 }
+
+interface Services {
+  producer: ShardedProducer;
+  pool: Queryable;
+  limits: QueueLimits;
+}
+
+/** Queues events when there is room. */
+export type QueueWhenRoom = (events: NumberedEvent[], progress: QueueingProgress) => Promise<void>;
 
 /** What is told while events are queued, so that an import that is interrupted can say how far it was. */
 export interface QueueingProgress {
@@ -37,21 +54,48 @@ export interface Shortage {
   advice: string;
 }
 
+/**
+ * Runs work that queues many events, once Redis can store them safely.
+ *
+ * @param nothingDone the end of the message if Redis can't
+ * @throws OperationFailure
+ */
+export function withRoom<Result>(
+  context: Context,
+  pool: Queryable,
+  nothingDone: string,
+  work: (queue: QueueWhenRoom) => Promise<Result>,
+): Promise<Result> {
+  const { MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = variables;
+  const given = parseEnvironment({ MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER }, context.environment);
+  const limits = { maxBacklog: given.MAX_BACKLOG, memoryHighWater: given.REDIS_MEMORY_HIGH_WATER };
+  return withProducer(context, nothingDone, (producer) =>
+    work((events, progress) => queueEvents(events, { producer, pool, limits }, progress)),
+  ).catch((error: unknown) => {
+    if (!(error instanceof EnqueueError)) throw error;
+    const advice =
+      error.cause instanceof SequenceInFuture
+        ? "The time of --as-of is later than Redis' clock shows, so later events of partners would lose to the import. " +
+          "Give the time when the export was made, or wait a moment, and run the same command again."
+        : "Redis did not take all events. Check that it runs, and run the same command again.";
+    throw new OperationFailure(advice, { cause: error });
+  });
+}
+
 /** Queues the events that are neither in the log nor dead letters nor in the queue, when there is room. */
 export async function queueEvents(
   events: NumberedEvent[],
-  services: { producer: ShardedProducer; pool: Queryable },
-  limits: QueueLimits,
+  { producer, pool, limits }: Services,
   { count, wait, signal }: QueueingProgress,
 ): Promise<void> {
-  const fresh = await findNew(services.pool, events);
+  const fresh = await findNew(pool, events);
   count("known", events.length - fresh.length);
   for (let from = 0; from < fresh.length; ) {
     const limit = Math.max(1, Math.min(maxImportBacklog, Math.floor(limits.maxBacklog * maxBacklogShare)));
     // A few large calls cost Redis less than many small ones.
     const wanted = Math.min(eventsTogether, limit, fresh.length - from);
-    await waitForRoom(services.producer, { wanted, limit, memoryHighWater: limits.memoryHighWater }, { wait, signal });
-    const queued = await services.producer.enqueueNumbered(fresh.slice(from, from + wanted));
+    await waitForRoom(producer, { wanted, limit, memoryHighWater: limits.memoryHighWater }, { wait, signal });
+    const queued = await producer.enqueueNumbered(fresh.slice(from, from + wanted));
     count("queued", queued);
     count("known", wanted - queued);
     from += wanted;

@@ -13,16 +13,16 @@ import {
 } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import { keysOf } from "../bookings/booking-keys.ts";
-import { stopIfCancelled } from "../cancel.ts";
 import type { Context, Pool } from "../context.ts";
 import { toSeconds } from "../describe.ts";
-import { OperationFailure } from "../operation-failure.ts";
+import { withRoom } from "../import/queue-events.ts";
+import { OperationFailure, stopIfCancelled } from "../operation-failure.ts";
 import { readSnapshot, withDatabase } from "../services/database.ts";
 import { readKey } from "../services/digest-key.ts";
 import { readRedisSettings, withRedis } from "../services/queue.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";
 import { type PlannedBooking, payloadOf, planBooking, type Reason, type RestoreRule } from "./plan-restore.ts";
-import { type RestoreResults, type RestoreRun, withRestoreRun } from "./restore-run.ts";
+import { type RestoreResults, RestoreRun } from "./restore-run.ts";
 
 export interface RestoreRequest {
   partner: string;
@@ -134,7 +134,8 @@ async function restore(
         results: run === null ? null : await run.waitForResults(progress.signal),
       };
     };
-    return isDryRun ? restoreIn(null) : withRestoreRun(context, pool, restoreIn);
+    if (isDryRun) return restoreIn(null);
+    return withRoom(context, pool, "Nothing was restored.", (queue) => restoreIn(new RestoreRun(pool, queue)));
   });
 }
 

@@ -1,11 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { EnqueueError, type NumberedEvent, type ShardedProducer } from "@booking-events/queue";
-import { parseEnvironment, variables } from "@booking-events/runtime";
+import type { NumberedEvent } from "@booking-events/queue";
 import { findProcessed, listDeadLetters } from "@booking-events/store";
-import type { Context, Pool } from "../context.ts";
-import { type QueueingProgress, type QueueLimits, queueEvents } from "../import/queue-events.ts";
-import { OperationFailure } from "../operation-failure.ts";
-import { withProducer } from "../services/queue.ts";
+import type { Pool } from "../context.ts";
+import type { QueueingProgress, QueueWhenRoom } from "../import/queue-events.ts";
 
 /** What has become of the events of a restore. */
 export interface RestoreResults {
@@ -25,42 +22,21 @@ const patienceMs = 30_000;
 const pollIntervalMs = 200;
 const eventsTogether = 500;
 
-const limits = {
-  MAX_BACKLOG: variables.MAX_BACKLOG,
-  REDIS_MEMORY_HIGH_WATER: variables.REDIS_MEMORY_HIGH_WATER,
-};
-
-/** Runs work that queues events, once Redis can store them safely. */
-export async function withRestoreRun<Result>(
-  context: Context,
-  pool: Pool,
-  work: (run: RestoreRun) => Promise<Result>,
-): Promise<Result> {
-  const { MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = parseEnvironment(limits, context.environment);
-  const queueLimits = { maxBacklog: MAX_BACKLOG, memoryHighWater: REDIS_MEMORY_HIGH_WATER };
-  return withProducer(context, "Nothing was restored.", (producer) =>
-    work(new RestoreRun({ producer, pool, limits: queueLimits })),
-  ).catch((error: unknown) => {
-    if (!(error instanceof EnqueueError)) throw error;
-    throw new OperationFailure("Redis did not take all events. Check that it runs, and run the same command again.", {
-      cause: error,
-    });
-  });
-}
-
 /** Queues the events of a restore when there is room, and finds out what becomes of them. */
 export class RestoreRun {
-  readonly #services: { producer: ShardedProducer; pool: Pool; limits: QueueLimits };
+  readonly #pool: Pool;
+  readonly #queue: QueueWhenRoom;
   readonly #results: RestoreResults = { queued: 0, applied: 0, superseded: 0, erased: 0, dead: 0, waiting: 0 };
   #waiting: string[] = [];
 
-  constructor(services: { producer: ShardedProducer; pool: Pool; limits: QueueLimits }) {
-    this.#services = services;
+  constructor(pool: Pool, queue: QueueWhenRoom) {
+    this.#pool = pool;
+    this.#queue = queue;
   }
 
   async queue(events: NumberedEvent[], progress: QueueingProgress): Promise<void> {
     if (events.length === 0) return;
-    await queueEvents(events, this.#services, this.#services.limits, progress);
+    await this.#queue(events, progress);
     this.#results.queued += events.length;
     for (const { eventId } of events) this.#waiting.push(eventId);
   }
@@ -79,10 +55,9 @@ export class RestoreRun {
 
   /** Of the events that were queued first. They are applied first. */
   async #lookForResults(): Promise<void> {
-    const { pool } = this.#services;
     const eventIds = this.#waiting.slice(0, eventsTogether);
-    const outcomes = await findProcessed(pool, eventIds);
-    const letters = await listDeadLetters(pool, { eventIds });
+    const outcomes = await findProcessed(this.#pool, eventIds);
+    const letters = await listDeadLetters(this.#pool, { eventIds });
     const dead = new Set(letters.map(({ eventId }) => eventId).filter((id) => !outcomes.has(id)));
     for (const outcome of outcomes.values()) {
       if (outcome === "superseded") this.#results.superseded += 1;

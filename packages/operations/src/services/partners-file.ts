@@ -51,6 +51,16 @@ export function requirePartner(context: Context, id: string, consequence = ""): 
   throw new OperationFailure(`There is no partner ${id} in ${partnersPath(context)}. ${consequence}`.trimEnd());
 }
 
+/** @returns null: this host does not have the partners file, or it is not valid */
+export function readPartnersIfPossible(context: Context): Partner[] | null {
+  try {
+    return readPartnersFile(partnersPath(context)).partners;
+  } catch (error) {
+    if (error instanceof PartnersError) return null;
+    throw error;
+  }
+}
+
 /**
  * Tells an empty list from one of a partner that does not exist. Without a partners file, nobody can tell.
  *
@@ -58,25 +68,14 @@ export function requirePartner(context: Context, id: string, consequence = ""): 
  */
 export function requireKnown(context: Context, partner: string | undefined, found: { length: number }): void {
   if (partner === undefined || found.length > 0) return;
-  let known: string[];
-  try {
-    known = readPartnersFile(partnersPath(context)).partners.map(({ id }) => id);
-  } catch (error) {
-    if (error instanceof PartnersError) return;
-    throw error;
-  }
-  if (!known.includes(partner))
+  const partners = readPartnersIfPossible(context);
+  if (partners?.every(({ id }) => id !== partner))
     throw new OperationFailure(`There is no partner ${partner}, and nothing of one. List all: ops partners list`);
 }
 
 /** Whether it is a test partner. One that is not in the partners file is none; nor is any, if there is no file. */
 export function isTestPartner(context: Context, id: string): boolean {
-  try {
-    return readPartnersFile(partnersPath(context)).partners.some((partner) => partner.id === id && partner.test);
-  } catch (error) {
-    if (error instanceof PartnersError) return false;
-    throw error;
-  }
+  return readPartnersIfPossible(context)?.some((partner) => partner.id === id && partner.test) ?? false;
 }
 
 export function partnersPath({ environment }: Context): string {

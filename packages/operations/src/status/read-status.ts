@@ -1,10 +1,10 @@
-import { type Partner, PartnersError, readPartnersFile } from "@booking-events/partners";
+import type { Partner } from "@booking-events/partners";
 import { findSentinelProblems, type QueueStatus, readBytesToday, readQueueStatus } from "@booking-events/queue";
 import { type DatabaseStatus, readDatabaseStatus } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { describeDatabaseError, readDatabaseSettings } from "../services/database.ts";
-import { partnersPath } from "../services/partners-file.ts";
+import { readPartnersIfPossible } from "../services/partners-file.ts";
 import { describeRedisError, readRedisSettings } from "../services/queue.ts";
 
 /** What could be read, or why it could not be. */
@@ -73,16 +73,11 @@ async function readQuotas(redis: ReturnType<typeof readRedisSettings>, partners:
   }
 }
 
-function readPartnersIfPossible(context: Context): Partner[] | null {
-  try {
-    return readPartnersFile(partnersPath(context)).partners;
-  } catch (error) {
-    if (error instanceof PartnersError) return null;
-    throw error;
-  }
-}
-
-async function read<Value>(reading: Promise<Value>, describe: (error: unknown) => unknown): Promise<Reading<Value>> {
+/** @param describe says what an error means to the operator, or returns it */
+export async function read<Value>(
+  reading: Promise<Value>,
+  describe: (error: unknown) => unknown,
+): Promise<Reading<Value>> {
   try {
     return { value: await reading };
   } catch (error) {
