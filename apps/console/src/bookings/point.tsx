@@ -6,8 +6,7 @@ import { type Column, Empty, Table } from "../page/table.tsx";
 import { Masked } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
 import { useRole } from "../page/view.ts";
-import { restorePath } from "../restore/restore-path.ts";
-import { type BookingPageProps, bookingPath, toFields } from "./booking-request.ts";
+import { type BookingPageProps, type BookingRequest, bookingPath, toFields } from "./booking-request.ts";
 import { countsInFold, JsonValue } from "./changed-fields.tsx";
 
 /** More fields say nothing new, and make a page of many megabytes. */
@@ -129,6 +128,16 @@ function findBeforeDeletion({ story }: BookingPageProps["proof"]): { sequence: n
 }
 
 const activeOutcomes = new Set<string>(["created", "updated", "recreated"]);
+
+/** The form to put a booking back to what it was after an event. */
+function restorePath(
+  { partner, reference, referenceKind }: BookingRequest,
+  { sequence }: { sequence: number },
+): string {
+  // The place is in microseconds, so the next millisecond is after the event.
+  const at = new Date(Math.ceil(sequence / 1_000)).toISOString();
+  return `/restore?${new URLSearchParams({ partner, reference, at, ...(referenceKind && { kind: referenceKind }) })}`;
+}
 
 function rank({ hasChanged, differsNow }: FieldAtPoint): number {
   return hasChanged ? 0 : differsNow ? 1 : 2;

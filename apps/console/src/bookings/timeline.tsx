@@ -7,6 +7,7 @@ import { Section } from "../page/section.tsx";
 import { Empty } from "../page/table.tsx";
 import { Id, Text } from "../page/text.tsx";
 import { Time } from "../page/time.tsx";
+import { toneOf } from "../stuck/describe-cause.ts";
 import { type BookingPageProps, bookingPath } from "./booking-request.ts";
 import { ChangedFields, countsInFold } from "./changed-fields.tsx";
 
@@ -106,11 +107,7 @@ const tones: Record<string, Tone> = {
   recreated: "good",
   updated: "info",
   deleted: "quiet",
-  dead: "bad",
-  "given-up": "bad",
-  delayed: "warn",
-  held: "info",
-  waiting: "info",
+  ...toneOf,
 };
 
 /** @returns a word for what it did, or where it is */

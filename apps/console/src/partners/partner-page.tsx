@@ -198,8 +198,8 @@ const refusalColumns: Column<RecordedRefusal>[] = [
 ];
 
 const warningColumns: Column<FieldTotal>[] = [
-  { title: "Field", isName: true, cell: ({ field }) => field || <span class="faint">the request</span> },
-  { title: "Warning", isWide: true, cell: ({ code }) => code },
+  { title: "Field", isName: true, isWide: true, cell: ({ field }) => field || <span class="faint">the request</span> },
+  { title: "Warning", cell: ({ code }) => code },
   { title: "Events", isNumber: true, cell: ({ count }) => count },
   { title: "First", cell: ({ firstAt }) => firstAt },
   { title: "Last", cell: ({ lastAt }) => lastAt },

@@ -1,6 +1,9 @@
+import { OperationFailure, type RestoreRequest } from "@booking-events/operations";
+import { cleanReference, referenceKinds } from "@booking-events/schema";
+import type { PageRequest } from "../server/page-request.ts";
 import type { Pages } from "../server/pages.ts";
-import { confirmPreview } from "./confirm-preview.ts";
-import { readRestoreRequest } from "./read-restore-request.ts";
+import { Refusal } from "../server/refusal.ts";
+import type { Tasks } from "../tasks/tasks.ts";
 import { RestorePage } from "./restore-page.tsx";
 import { runRestore } from "./run-restore.ts";
 
@@ -17,4 +20,39 @@ export function addRestorePages(pages: Pages): void {
     const { id } = await runRestore(tasks, operations, request, { isPreview: false });
     return { notice: "The restore has begun.", to: `/tasks/${id}` };
   });
+}
+
+/**
+ * The query has the reference if it is that of one booking, since forms change line breaks.
+ *
+ * @throws Refusal if the form lacks what is needed
+ */
+function readRestoreRequest({ form, query, view: { now }, given, time }: PageRequest): RestoreRequest {
+  const [partner, at] = [given("partner"), time("at")];
+  if (partner === undefined) throw new Refusal(400, "No partner", "Name the partner whose bookings are put back.");
+  if (at === undefined) throw new Refusal(400, "No time", "Name the time to which bookings are put back.");
+  if (at > now)
+    throw new Refusal(400, "No such time", "The time is in the future. Bookings are put back to what they were.");
+  return {
+    partner,
+    at,
+    references: [...query.getAll("reference"), ...(form.get("references") ?? "").split(/\r?\n/)]
+      .map(cleanReference)
+      .filter((reference) => reference !== ""),
+    referenceKind: referenceKinds.find((kind) => kind === given("kind")),
+    secret: given("secret"),
+    deleteNew: given("delete-new") === "yes",
+  };
+}
+
+/**
+ * A restore does what its preview has shown: what changed since stays as it is.
+ *
+ * @throws OperationFailure if the preview is unknown, or has not ended
+ */
+function confirmPreview(tasks: Tasks, id: string): RestoreRequest {
+  const report = tasks.find(id)?.report;
+  if (report?.kind !== "restore" || !report.isPreview || report.restored === null)
+    throw new OperationFailure("The preview is not known any more. Look at it again, and confirm that.");
+  return { ...report.request, unlessChangedSince: report.restored.readAt };
 }

@@ -2,11 +2,13 @@ import type { Logger, Registry } from "@booking-events/runtime";
 import Router from "@koa/router";
 import Koa, { type Context, type Next } from "koa";
 import type { ConsoleContext } from "../context.ts";
+import { assignRoles } from "../login/assign-roles.ts";
 import type { SealedCookies } from "../login/cookies.ts";
 import type { Logins } from "../login/create-logins.ts";
-import { findVisitor } from "../login/find-visitor.ts";
+import { readIdentityHeader } from "../login/identity-header.ts";
 import { addLoginRoutes } from "../login/login-routes.tsx";
 import { addOpenIdRoutes } from "../login/open-id-routes.tsx";
+import type { Visitor } from "../login/roles.ts";
 import type { Notice } from "../page/view.ts";
 import { addPages } from "../pages.ts";
 import { errorBoundary } from "./error-boundary.tsx";
@@ -64,6 +66,14 @@ function requireLogin(logins: Logins) {
     ctx.state["visitor"] = visitor;
     await next();
   };
+}
+
+/** @returns undefined: nobody has logged in here, and no proxy says who it is */
+function findVisitor(ctx: Context, { sessions, header, lists }: Logins): Visitor | undefined {
+  const visitor = sessions.read(ctx);
+  if (visitor !== undefined || header === undefined) return visitor;
+  const identity = readIdentityHeader(ctx.req, header);
+  return identity && { name: identity.name, roles: assignRoles(identity, lists) };
 }
 
 const noticesCookie = "console-notices";

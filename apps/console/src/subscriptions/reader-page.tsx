@@ -85,7 +85,7 @@ function toFacts({ subscription, reader }: ReaderRow): Fact[] {
     ["State", <SubscriptionState row={{ subscription, reader }} />],
     ["Posted to", describeTarget(subscription)],
     ["Delivery", describeDelivery(subscription)],
-    ["Only", describeFilter(subscription)],
+    ["Filter", describeFilter(subscription)],
     ["Paused", pausedAt],
     ["Paused by", pausedBy],
     ["Why", pauseReason && <Text value={pauseReason} limit={300} />],
