@@ -4,7 +4,7 @@ import type { Context } from "../context.ts";
 import { limitOption } from "../terminal/arguments.ts";
 import { parsePast } from "../terminal/duration.ts";
 import type { Column } from "../terminal/format-table.ts";
-import { printLine, printRows } from "../terminal/print.ts";
+import { printPage } from "../terminal/print.ts";
 
 export function addAuditCommand(program: Command, context: Context): void {
   const parseTime = (text: string) => parsePast(text, context.now());
@@ -34,9 +34,8 @@ Examples:
     )
     .action(async ({ limit, json, ...filter }) => {
       const found = await listActions(context, { ...filter, limit: limit + 1 });
-      const shown = found.slice(0, limit).map((action) => ({ ...action, outcome: action.outcome ?? "unknown" }));
-      if (found.length > limit) printLine(context.stderr, `There are more than ${limit}. Show them with --limit.`);
-      printRows(context.stdout, columns, shown, { json, none: "No such actions are recorded." });
+      const shown = found.map((action) => ({ ...action, outcome: action.outcome ?? "unknown" }));
+      printPage(context, columns, shown, { limit, json, none: "No such actions are recorded." });
     });
 }
 

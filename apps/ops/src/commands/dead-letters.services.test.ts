@@ -45,6 +45,8 @@ async function insertApplied() {
   ]);
 }
 
+const show = (...more: string[]) => runOps(["events", "show", eventId, ...more], { environment });
+
 function ops(args: string[], terminal: { stdin?: string; isTerminal?: boolean } = {}): Promise<Ran> {
   return runOps(["dead-letters", ...args], { environment, ...terminal });
 }
@@ -109,7 +111,7 @@ describe("replay", () => {
   test("neither is an event that is not JSON, which is shown as text", async () => {
     await insertLetter(null, { envelope: Buffer.from('{"version":1,') });
     expect((await ops(["replay", eventId, "--yes"])).stdout).toMatch(/invalid +.*JSON/);
-    expect((await ops(["show", eventId, "--payload"])).stdout).toContain('"{\\"version\\":1,"');
+    expect((await show("--payload")).stdout).toContain('"{\\"version\\":1,"');
   });
 
   test("an event that was applied meanwhile is not queued, and its letter says so", async () => {
@@ -119,7 +121,7 @@ describe("replay", () => {
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toEqual([{ eventId, result: "resolved", detail: "applied meanwhile: created" }]);
     expect(await isMarked()).toBe(false);
-    expect((await ops(["show", eventId])).stdout).toMatch(/: applied meanwhile: created\n[\s\S]*Resolved by {2}Ada\n/);
+    expect((await show()).stdout).toMatch(/: applied meanwhile: created\n[\s\S]*Resolved by {2}Ada\n/);
   });
 
   test("events are queued, though nobody reads what it prints", { timeout: 60_000 }, async () => {
@@ -203,9 +205,9 @@ test.each([
 
 test("the queued event is shown only on request, and can't control the terminal", async () => {
   await insertLetter({ ...envelope, payload: { consumerGivenName: "Canary\u009b2J\u202e" } });
-  expect((await ops(["show", eventId])).stdout).not.toContain("Canary");
+  expect((await show()).stdout).not.toContain("Canary");
   for (const more of [[], ["--json"]]) {
-    const { stdout } = await ops(["show", eventId, "--payload", ...more]);
+    const { stdout } = await show("--payload", ...more);
     expect(stdout).toContain('"Canary\\u009b2J\\u202e"');
   }
 });

@@ -37,14 +37,13 @@ export function addQueueCommands(program: Command, context: Context): void {
     .addOption(byOption())
     .option("--json", "print one JSON object: retried, delayed (those that still wait for their next attempt)")
     .addHelpText("after", "\nWhy they failed: booking_events_attempts_failed_total, or the worker's log.")
-    .action((options: RetryOptions) => retry(context, options));
+    .action(async ({ code, by, json }) => {
+      const { counts, failure } = await retryEventsNow(actAs(context, by), code);
+      if (json) printJson(context.stdout, counts);
+      else printLine(context.stdout, describeRetries(counts, code));
+      if (failure !== null) throw failure;
+    });
   addAttachCommand(queue, context);
-}
-
-interface RetryOptions {
-  code?: string;
-  by?: string | undefined;
-  json?: true;
 }
 
 /** As a worker writes it: an SQLSTATE, or the name of an error or of a code. */
@@ -59,13 +58,6 @@ function describeRetries({ retried, delayed }: { retried: number; delayed: numbe
   return retried === 0
     ? `No event that failed${ofCode} waits for its next attempt.${others}`
     : `${describeCount(retried, "event")} that failed${ofCode} can be taken by workers now.${others}`;
-}
-
-async function retry(context: Context, { code, by, json }: RetryOptions): Promise<void> {
-  const { counts, failure } = await retryEventsNow(actAs(context, by), code);
-  if (json) printJson(context.stdout, counts);
-  else printLine(context.stdout, describeRetries(counts, code));
-  if (failure !== null) throw failure;
 }
 
 async function setPaused(acting: ActingContext, stdout: Output, isPaused: boolean): Promise<void> {

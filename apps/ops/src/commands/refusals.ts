@@ -5,7 +5,7 @@ import { limitOption, partnerOption } from "../terminal/arguments.ts";
 import { CommandFailure } from "../terminal/command-failure.ts";
 import { parsePast } from "../terminal/duration.ts";
 import type { Column } from "../terminal/format-table.ts";
-import { printRows } from "../terminal/print.ts";
+import { printPage } from "../terminal/print.ts";
 
 export function addRefusalsCommand(program: Command, context: Context): void {
   const parseTime = (text: string) => parsePast(text, context.now());
@@ -42,7 +42,7 @@ Examples:
       }
       const wanted = { partner: strangers ? null : partner, since, until };
       const refusals = await findRefusals(context, wanted);
-      printRows(context.stdout, columns, refusals.slice(0, limit), { json, none: "No such refusals are recorded." });
+      printPage(context, columns, refusals, { limit, json, none: "No such refusals are recorded." });
     });
 }
 

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import { toSeconds } from "@booking-events/operations";
-import type { Output } from "../context.ts";
+import type { Context, Output } from "../context.ts";
 import { type Column, formatTable, wrap } from "./format-table.ts";
 import { printable, toJson } from "./printable.ts";
 
@@ -25,6 +25,17 @@ export function printTable<Row>(
   const { header, lines } = formatTable(columns, rows, width);
   if (header !== null) printHeading(output, header);
   for (const line of lines) printLine(output, line);
+}
+
+/** Prints the first rows of those found, which may be one more than the limit, and says on stderr if there are more. */
+export function printPage<Row>(
+  { stdout, stderr }: Pick<Context, "stdout" | "stderr">,
+  columns: Column<Row>[],
+  found: Row[],
+  { limit, ...options }: { limit: number; json: boolean | undefined; none: string },
+): void {
+  if (found.length > limit) printLine(stderr, `There are more than ${limit}. Show them with --limit.`);
+  printRows(stdout, columns, found.slice(0, limit), options);
 }
 
 /** Prints what a command has found: as JSON, as a table, or in a sentence that says that there is nothing. */

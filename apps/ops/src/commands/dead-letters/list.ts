@@ -4,7 +4,7 @@ import type { Context } from "../../context.ts";
 import { limitOption, partnerOption } from "../../terminal/arguments.ts";
 import { parsePast } from "../../terminal/duration.ts";
 import type { Column } from "../../terminal/format-table.ts";
-import { printLine, printRows } from "../../terminal/print.ts";
+import { printPage } from "../../terminal/print.ts";
 import { referenceColumn } from "../../terminal/reference.ts";
 import { describeState } from "./letters.ts";
 
@@ -33,11 +33,8 @@ Examples:
     )
     .action(async ({ partner, code, resolved, limit, json, ...times }) => {
       const filter = { ...times, partner, errorCode: code, includeResolved: resolved === true, limit: limit + 1 };
-      const found = await findLetters(context, filter);
-      const letters = found.slice(0, limit);
-      if (found.length > limit) printLine(context.stderr, `There are more than ${limit}. Show them with --limit.`);
       const shown = resolved ? [...columns, stateColumn] : columns;
-      printRows(context.stdout, shown, letters, { json, none: "No dead letters." });
+      printPage(context, shown, await findLetters(context, filter), { limit, json, none: "No dead letters." });
     });
 }
 

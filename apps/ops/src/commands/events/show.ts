@@ -1,54 +1,78 @@
 import { type DeadLetter, type EventDetails, findEvent } from "@booking-events/operations";
+import { parseJson } from "@booking-events/schema";
 import type { Command } from "@commander-js/extra-typings";
-import type { Context } from "../../context.ts";
+import type { Context, Output } from "../../context.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printFields, printHeading, printJson, printLine } from "../../terminal/print.ts";
 import { describeReference } from "../../terminal/reference.ts";
-import { printLetter } from "../dead-letters/letters.ts";
+import { describeState, printLetter } from "../dead-letters/letters.ts";
 
 export function addShowCommand(events: Command, context: Context): void {
   events
     .command("show")
     .description(
-      "Show one event, by the id that the partner got in the answer. The payload holds personal data of guests, " +
-        "and is shown only with --payload.",
+      "Show one event, by the id that the partner got in the answer, and its dead letter, if it has one. What was sent " +
+        "holds personal data of guests, and is shown only with --payload.",
     )
     .argument("<eventId>", "a UUID", parseEventId)
-    .option("--payload", "show the payload, with personal data of guests")
+    .option("--payload", "show what was sent, with personal data of guests")
     .option(
       "--json",
-      "print a JSON object as in the list, payload (with --payload), deadLetter (if the event could not be applied)",
+      "print a JSON object as in the list, and payload (with --payload), and deadLetter (if it has one): as in the list " +
+        "of dead letters, and envelope (with --payload)",
     )
     .addHelpText("after", "\nExample:\n  $ ops events show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --payload")
     .action(async (id, options) => {
       const { event, deadLetter } = await findEvent(context, id);
-      if (event !== undefined) showApplied(context, event, options);
-      else if (deadLetter !== undefined) showFailed(context, deadLetter, options);
-      else
+      if (event === undefined && deadLetter === undefined)
         throw new CommandFailure(
           `No event ${id} has been processed. If it was accepted, it is in the queue: ops find ${id}`,
         );
+      if (options.json) printJson(context.stdout, toJson(event, deadLetter, options.payload === true));
+      else printEvent(context, { id, event, deadLetter }, options.payload === true);
     });
 }
 
-interface ShowOptions {
-  payload?: true;
-  json?: true;
+type Applied = EventDetails & { payload: unknown };
+type Letter = DeadLetter & { envelope: Buffer };
+
+function toJson(event: Applied | undefined, letter: Letter | undefined, withPayload: boolean): object {
+  return {
+    ...(event ?? (letter && { ...nameOf(letter), outcome: null })),
+    // JSON leaves out what is undefined.
+    ...(event && { payload: withPayload ? event.payload : undefined }),
+    deadLetter: letter && {
+      ...letter,
+      envelope: withPayload ? parseIfJson(letter.envelope.toString()) : undefined,
+    },
+  };
 }
 
-function showApplied(
+function nameOf({ eventId: id, partner, kind, referenceKind, reference, sequence }: DeadLetter): object {
+  return { id, partner, kind, referenceKind, reference, sequence };
+}
+
+function printEvent(
   { stdout }: Context,
-  { payload, ...event }: EventDetails & { payload: unknown },
-  options: ShowOptions,
+  { id, event, deadLetter }: { id: string; event: Applied | undefined; deadLetter: Letter | undefined },
+  withPayload: boolean,
 ): void {
-  if (options.json) {
-    printJson(stdout, options.payload ? { ...event, payload } : event);
-    return;
-  }
-  printHeading(stdout, `Event ${event.id}: ${event.outcome}`);
+  printHeading(stdout, `Event ${id}: ${event?.outcome ?? "could not be applied"}`);
   printLine(stdout);
-  printFields(stdout, [
+  if (event !== undefined) printApplied(stdout, event);
+  if (event !== undefined && withPayload) printContent(stdout, "Payload", event.payload);
+  if (deadLetter === undefined) return;
+  if (event !== undefined) {
+    printLine(stdout);
+    printHeading(stdout, `Dead letter: ${describeState(deadLetter)}`);
+  }
+  printLetter(stdout, deadLetter);
+  if (withPayload) printContent(stdout, "Queued", parseIfJson(deadLetter.envelope.toString()));
+}
+
+function printApplied(output: Output, event: Applied): void {
+  printFields(output, [
     ["Partner", event.partner],
     ["Kind", event.kind],
     ["Reference", describeReference(event)],
@@ -60,28 +84,20 @@ function showApplied(
     ["Duplicate of", event.duplicateOf],
     ["Warnings", event.warnings.join(", ")],
   ]);
-  if (!options.payload) return;
-  printLine(stdout);
-  printHeading(stdout, "Payload");
-  if (payload === null) printLine(stdout, "The content was removed, since it was too old.");
-  else printJson(stdout, payload);
 }
 
-function showFailed(
-  { stdout, stderr }: Context,
-  letter: DeadLetter & { envelope: Buffer },
-  options: ShowOptions,
-): void {
-  const { eventId, partner, kind, referenceKind, reference, sequence, envelope: _guestsData, ...failure } = letter;
-  if (options.payload) {
-    printLine(stderr, `Show what was queued with: ops dead-letters show ${eventId} --payload`);
+function printContent(output: Output, name: string, content: unknown): void {
+  printLine(output);
+  printHeading(output, name);
+  if (content === null) printLine(output, "The content was removed, since it was too old.");
+  else printJson(output, content);
+}
+
+/** The queue may hold anything. What is not JSON is shown as text. */
+function parseIfJson(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
   }
-  if (options.json) {
-    const event = { id: eventId, partner, kind, referenceKind, reference, sequence, outcome: null };
-    printJson(stdout, { ...event, deadLetter: failure });
-    return;
-  }
-  printHeading(stdout, `Event ${eventId}: could not be applied`);
-  printLine(stdout);
-  printLetter(stdout, letter);
 }

@@ -3,7 +3,6 @@ import {
   type Erased,
   eraseGuest,
   type Findings,
-  type FoundGuest,
   findGuestEverywhere,
   isNothing,
   rewriteTables,
@@ -14,7 +13,7 @@ import { parseNote } from "../../terminal/arguments.ts";
 import { confirm } from "../../terminal/confirm.ts";
 import { actAs, byOption } from "../../terminal/operator.ts";
 import { printLine } from "../../terminal/print.ts";
-import { printFindings, printNearMisses } from "./find.ts";
+import { printFound } from "./find.ts";
 import { addSearchOptions, readSearch, type SearchOptions } from "./search.ts";
 
 export function addEraseCommand(guests: Command, context: Context): void {
@@ -51,7 +50,12 @@ interface EraseOptions extends SearchOptions {
 async function erase(context: Context, options: EraseOptions): Promise<void> {
   const search = await readSearch(context, options);
   const found = await findGuestEverywhere(context, search);
-  printFound(context, found);
+  printFound(context.stdout, found, true);
+  if (!isNothing(found.near))
+    printLine(
+      context.stdout,
+      "Near misses are not erased. Erase those that are the guest's by --partner and --reference.",
+    );
   if (options.dryRun) return;
   const acting = actAs(context, options.by);
   if (!isNothing(found.exact)) await confirm(context, describeErasure(found.exact), options.yes);
@@ -67,15 +71,6 @@ async function erase(context: Context, options: EraseOptions): Promise<void> {
     context.stdout,
     "PostgreSQL's files have old versions of the rows until it uses their space again. --rewrite removes them now.",
   );
-}
-
-function printFound({ stdout }: Context, { exact, near }: FoundGuest): void {
-  printFindings(stdout, exact);
-  printLine(stdout, `${exact.queued.length} events in the queue.`);
-  if (isNothing(near)) return;
-  printNearMisses(stdout, near);
-  if (near.queued.length > 0) printLine(stdout, `${near.queued.length} events in the queue.`);
-  printLine(stdout, "Near misses are not erased. Erase those that are the guest's by --partner and --reference.");
 }
 
 function describeErasure({ bookings, letters, queued }: Findings): string {

@@ -1,4 +1,4 @@
-import { type Findings, findGuest, toSeconds } from "@booking-events/operations";
+import { type Findings, type FoundGuest, findGuest, isNothing, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context, Output } from "../../context.ts";
 import type { Column } from "../../terminal/format-table.ts";
@@ -28,16 +28,13 @@ Examples:
     )
     .action(async ({ json, ...options }) => {
       const search = await readSearch(context, options);
-      const { exact, near } = await findGuest(context, search);
-      if (json) printJson(context.stdout, toJsonObject(exact, near));
-      else {
-        printFindings(context.stdout, exact);
-        if (near.bookings.length + near.letters.length > 0) printNearMisses(context.stdout, near);
-      }
+      const found = await findGuest(context, search);
+      if (json) printJson(context.stdout, toJsonObject(found));
+      else printFound(context.stdout, found);
     });
 }
 
-function toJsonObject(exact: Findings, near: Findings) {
+function toJsonObject({ exact, near }: FoundGuest) {
   return {
     bookings: exact.bookings.map(describeBooking),
     deadLetters: exact.letters.map(({ eventId }) => eventId),
@@ -50,17 +47,20 @@ function describeBooking({ partner, referenceKind, reference, state, updatedAt }
   return { partner, referenceKind, reference, state, updatedAt };
 }
 
-export function printFindings(output: Output, { bookings, letters }: Findings): void {
-  if (bookings.length === 0) printLine(output, "No bookings.");
-  else printTable(output, columns, bookings);
-  for (const { eventId } of letters) printLine(output, `Dead letter ${eventId}`);
-}
-
-export function printNearMisses(output: Output, { bookings, letters }: Findings): void {
+/** @param isOfQueue the queue was looked at, too */
+export function printFound(output: Output, { exact, near }: FoundGuest, isOfQueue = false): void {
+  if (exact.bookings.length === 0) printLine(output, "No bookings.");
+  printFindings(output, exact, isOfQueue);
+  if (isNothing(near)) return;
   printLine(output);
   printLine(output, "Near misses, which may be the guest's. Compare them: ops bookings show --payload");
+  printFindings(output, near, near.queued.length > 0);
+}
+
+function printFindings(output: Output, { bookings, letters, queued }: Findings, isOfQueue: boolean): void {
   if (bookings.length > 0) printTable(output, columns, bookings);
   for (const { eventId } of letters) printLine(output, `Dead letter ${eventId}`);
+  if (isOfQueue) printLine(output, `${queued.length} events in the queue.`);
 }
 
 const columns: Column<Findings["bookings"][number]>[] = [

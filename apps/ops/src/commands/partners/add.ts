@@ -52,11 +52,11 @@ Examples:
       const {
         name = id,
         kinds,
+        country,
+        test,
         rate: perSecond,
         quota: bytesPerDay,
         expires: expiresAt = null,
-        country,
-        test,
       } = options;
       const { burst = Math.max(1, Math.ceil(perSecond * burstSeconds)) } = options;
       const limits = { rateLimit: { perSecond, burst }, bytesPerDay };

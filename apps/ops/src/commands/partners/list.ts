@@ -27,40 +27,32 @@ export function addListCommand(partners: Command, context: Context): void {
       const listed = await listPartners(context);
       if (json) printJson(context.stdout, listed);
       else if (listed.length === 0) printLine(context.stdout, `There are no partners in ${partnersPath(context)} yet.`);
-      else printTable(context.stdout, createColumns(listed), listed.flatMap(toRows));
+      else printTable(context.stdout, columns, listed.flatMap(toRows));
     });
 }
 
-function createColumns(partners: ListedPartner[]): Column<SecretRow>[] {
-  const hasCountries = partners.some(({ country }) => country !== undefined);
-  const knowsUses = partners.some(({ bytesToday }) => bytesToday !== undefined);
-  return [
-    { header: "PARTNER", value: ({ partner }) => partner?.id ?? "" },
-    { header: "NAME", value: ({ partner }) => partner?.name ?? "" },
-    { header: "ENABLED", value: ({ partner }) => (partner ? describeEnabled(partner) : "") },
-    { header: "KINDS", value: ({ partner }) => (partner ? describeKinds(partner.kinds) : "") },
-    { header: "RATE", value: ({ partner }) => (partner ? describeRate(partner) : "") },
-    { header: "QUOTA", value: ({ partner }) => (partner ? describeUsedQuota(partner) : "") },
-    ...(hasCountries ? [{ header: "COUNTRY", value: ({ partner }: SecretRow) => partner?.country ?? "" }] : []),
-    { header: "SECRET", value: ({ secret }) => secret?.id ?? "none" },
-    { header: "CREATED", value: ({ secret }) => secret?.createdAt.slice(0, 10) ?? "" },
-    { header: "VALID", value: ({ secret }) => (secret ? describeValidity(secret) : "") },
-    ...(knowsUses
-      ? [{ header: "LAST USED", value: ({ secret }: SecretRow) => (secret ? describeUse(secret) : "") }]
-      : []),
-  ];
+/** A line of the list. */
+type Row = ListedPartner & { secret: ListedSecret | undefined };
+
+/** Also a partner without a secret has one. */
+function toRows(partner: ListedPartner): Row[] {
+  const secrets = partner.secrets.length === 0 ? [undefined] : partner.secrets;
+  return secrets.map((secret) => ({ ...partner, secret }));
 }
 
-/** A line of the list. Only the first secret of a partner shows the partner. */
-interface SecretRow {
-  partner: ListedPartner | undefined;
-  secret: ListedSecret | undefined;
-}
-
-function toRows(partner: ListedPartner): SecretRow[] {
-  const [first, ...others] = partner.secrets;
-  return [{ partner, secret: first }, ...others.map((secret) => ({ partner: undefined, secret }))];
-}
+const columns: Column<Row>[] = [
+  { header: "PARTNER", value: ({ id }) => id },
+  { header: "NAME", value: ({ name }) => name },
+  { header: "ENABLED", value: describeEnabled },
+  { header: "KINDS", value: ({ kinds }) => describeKinds(kinds) },
+  { header: "RATE", value: describeRate },
+  { header: "QUOTA", value: describeUsedQuota },
+  { header: "COUNTRY", value: ({ country }) => country ?? "" },
+  { header: "SECRET", value: ({ secret }) => secret?.id ?? "none" },
+  { header: "CREATED", value: ({ secret }) => secret?.createdAt.slice(0, 10) ?? "" },
+  { header: "VALID", value: ({ secret }) => (secret ? describeValidity(secret) : "") },
+  { header: "LAST USED", value: ({ secret }) => (secret ? describeUse(secret) : "") },
+];
 
 function describeEnabled({ enabled, held, test }: ListedPartner): string {
   const mark = test ? ", test" : "";
@@ -74,7 +66,8 @@ function describeUsedQuota({ bytesPerDay, bytesToday }: ListedPartner): string {
 }
 
 function describeUse({ lastUsedAt }: ListedSecret): string {
-  return lastUsedAt ? toSeconds(lastUsedAt) : "never";
+  if (lastUsedAt === undefined) return "unknown";
+  return lastUsedAt === null ? "never" : toSeconds(lastUsedAt);
 }
 
 function describeValidity({ revoked, valid, expiresAt }: ListedSecret): string {

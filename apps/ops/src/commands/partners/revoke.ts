@@ -23,13 +23,10 @@ export function addRevokeCommand(partners: Command, context: Context): void {
       const planned = planRevocation(context, { id, secretId });
       const usedAt = planned.wasValid ? await findRecentUse(context, { id, secretId }) : null;
       const lastUse = usedAt === null ? "" : `, which was used at ${toSeconds(usedAt)}`;
-      if (planned.wasValid && !planned.hasValidSecret)
-        await confirm(
-          context,
-          `Revoke ${secretId}, the last valid secret of partner ${id}${lastUse}, which then cannot send events`,
-          yes,
-        );
-      else if (usedAt !== null) await confirm(context, `Revoke ${secretId} of partner ${id}${lastUse}`, yes);
+      const isLast = planned.wasValid && !planned.hasValidSecret;
+      const what = isLast ? `${secretId}, the last valid secret of partner ${id}` : `${secretId} of partner ${id}`;
+      const effect = isLast ? ", which then cannot send events" : "";
+      if (isLast || usedAt !== null) await confirm(context, `Revoke ${what}${lastUse}${effect}`, yes);
       const { wasValid, hasValidSecret } = await revokeSecret(acting, { id, secretId });
       printLine(
         context.stdout,

@@ -17,20 +17,11 @@ export function addTestCommand(subscriptions: Command, context: Context): void {
     .option("--json", "print one JSON object: status, failure, durationMs")
     .action(async (name, { by, json }) => {
       const { outcome, durationMs } = await postTestEvent(actAs(context, by), name);
-      report(context, name, { outcome, durationMs, json });
+      const { kind, status } = outcome;
+      if (json) printJson(context.stdout, { status, failure: kind === "failed" ? outcome.failure : null, durationMs });
+      else if (status !== null) printLine(context.stdout, `${name} answered ${status} after ${durationMs} ms.`);
+      if (kind !== "done") throw new CommandFailure(describeFailure(name, outcome));
     });
-}
-
-function report(
-  { stdout }: Context,
-  name: string,
-  { outcome, durationMs, json }: { outcome: PostOutcome; durationMs: number; json: true | undefined },
-): void {
-  const { kind, status } = outcome;
-  const failure = kind === "failed" ? outcome.failure : null;
-  if (json) printJson(stdout, { status, failure, durationMs });
-  else if (status !== null) printLine(stdout, `${name} answered ${status} after ${durationMs} ms.`);
-  if (kind !== "done") throw new CommandFailure(describeFailure(name, outcome));
 }
 
 function describeFailure(name: string, outcome: PostOutcome): string {
