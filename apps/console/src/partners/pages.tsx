@@ -40,18 +40,14 @@ export function addPartnerPages(pages: Pages): void {
     return <PartnerPage partner={partner} week={week} refusals={refusals} warnings={warnings} />;
   });
   const to = ({ param }: PageRequest) => paths.partner(param("partner"));
-  pages.act("/partners/:partner/hold", to, async ({ operations, param }) => {
-    const id = param("partner");
-    const hasChanged = await admitPartner(operations, id, "hold");
-    return hasChanged
-      ? `${id} is on hold: its events get 503, and its sender keeps them.`
-      : `${id} was on hold already.`;
-  });
-  pages.act("/partners/:partner/release", to, async ({ operations, param }) => {
-    const id = param("partner");
-    const hasChanged = await admitPartner(operations, id, "release");
-    return hasChanged ? `${id} is released: its events are accepted.` : `${id} was not on hold.`;
-  });
+  for (const [verb, done, already] of [
+    ["hold", "is on hold: its events get 503, and its sender keeps them.", "was on hold already."],
+    ["release", "is released: its events are accepted.", "was not on hold."],
+  ] as const)
+    pages.act(`/partners/:partner/${verb}`, to, async ({ operations, param }) => {
+      const hasChanged = await admitPartner(operations, param("partner"), verb);
+      return `${param("partner")} ${hasChanged ? done : already}`;
+    });
   pages.download(
     "/partners/:partner/bookings.csv",
     ({ param }) => `bookings-${param("partner")}.csv`,
