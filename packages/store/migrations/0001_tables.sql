@@ -631,7 +631,7 @@ comment on column operator_actions.command is 'What was done, as the command lin
 comment on column operator_actions.arguments is 'To what, by ids and names of partners, secrets, events and subscriptions.';
 comment on column operator_actions.outcome is
   'How it ended. Null: unknown. It goes on, or its process ended before it could be recorded.';
-comment on column operator_actions.problem is 'Why it was refused or failed, as a sentence.';
+comment on column operator_actions.problem is 'Why it was refused or cancelled, or failed, as a sentence.';
 comment on column operator_actions.did is 'What it has changed: counts, and ids of what is new.';
 
 create table log_retention (

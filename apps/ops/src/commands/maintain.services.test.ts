@@ -146,10 +146,6 @@ test("maintain says so if a worker is doing the same, or something is locked", a
   }
 });
 
-test("retention needs --dry-run, so that nobody thinks it removes something", async () => {
-  expect(await ops("retention")).toMatchObject({ exitCode: 2 });
-});
-
 test("maintain on a database that takes no writes says so, a sentence for each step", async () => {
   await fill();
   const readOnly = `${url}?options=${encodeURIComponent("-c default_transaction_read_only=on")}`;
