@@ -183,7 +183,9 @@ function send(response: ServerResponse, status: number, body: string, headers: R
 
 function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
-  response.once("close", () => gone.abort());
+  // A subscriber may have hung up while it was being authenticated.
+  if (response.closed) gone.abort();
+  else response.once("close", () => gone.abort());
   return gone.signal;
 }
 
