@@ -253,6 +253,20 @@ describe("a booking whose handler fails", () => {
     await waitFor(() => expect(ids()).toEqual([3, 1, 2]));
   });
 
+  test("does not wait for as long as PostgreSQL's clock was ahead when it failed", async () => {
+    await feed.save("T-1");
+    const failing = start({
+      retry: { firstPauseMs: neverMs, longestPauseMs: neverMs, giveUpAfterMs: 10 * neverMs },
+      handle: async () => Promise.reject(new Error("not now")),
+    });
+    await waitFor(async () => expect(await rows()).toHaveLength(1));
+    await failing.stop();
+    const ahead = "+ interval '440 days'";
+    await query(`update feed_deliveries set last_failed_at = last_failed_at ${ahead}, retry_at = retry_at ${ahead}`);
+    const { ids } = start();
+    await waitFor(() => expect(ids()).toEqual([1]));
+  });
+
   test("waits alone, and is tried again with the same key, until it succeeds", async () => {
     const broken = { is: true };
     const { ids, handed } = start({

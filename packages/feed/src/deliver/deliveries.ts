@@ -157,12 +157,14 @@ export async function findDue(
 ): Promise<DueDelivery[]> {
   const { rows } = await client.query<DueDelivery>(
     `select reader.name, due.booking_id as "bookingId", due.change_id::float8 as "changeId",
-       (extract(epoch from due.retry_at - now()) * 1000)::float8 as "dueInMs", due.arrives_soon as "arrivesSoon"
+       -- If the clock was ahead at the failure, and was set back since, the delivery would wait for as long.
+       case when due.last_failed_at > now() then 0
+         else (extract(epoch from due.retry_at - now()) * 1000)::float8 end as "dueInMs", due.arrives_soon as "arrivesSoon"
      from unnest($1::text[]) as reader (name)
      cross join lateral (
        select waiting.*, booking.booking_id is not null as arrives_soon
        from (
-         select booking_id, change_id, retry_at from ${tables.deliveries} as delivery
+         select booking_id, change_id, retry_at, last_failed_at from ${tables.deliveries} as delivery
          where delivery.reader = reader.name and retry_at is not null
          order by retry_at, change_id
          limit $3
