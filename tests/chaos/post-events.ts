@@ -187,7 +187,7 @@ function readAnswer(status: number, body: string): Attempt["end"] {
   if (status === 503 || status === 408) return { result: "refused" };
   const receipt =
     status === 200
-      ? /^\{"success":true,"eventId":"([0-9a-f-]{36})"(?:,"warnings":\[.*\])?\}$/.exec(body)?.[1]
+      ? /^\{"success":true,"eventId":"([0-9a-f-]{36})"(?:,"test":true)?(?:,"warnings":\[.*\])?\}$/.exec(body)?.[1]
       : undefined;
   if (receipt !== undefined) return { result: "acknowledged", eventId: receipt };
   return { result: "unexpected", what: `answer ${status} ${body.slice(0, 200)}` };

@@ -34,6 +34,8 @@ export interface ChaosReport extends Report {
   tlsConnections: number;
   /** How often somebody else held a booking's row for a while. */
   rowLocks: number;
+  /** Of a test partner, acknowledged. */
+  testEvents: number;
   /** Guests that were erased, and how many of the commands were killed. */
   erasures: { guests: number; kills: number };
   /** What an operator put back, and how many of the commands were killed. */
@@ -109,6 +111,7 @@ export function formatChaosReport(report: ChaosReport): string {
         ]
       : []),
     formatCount("row locks", report.rowLocks, "held from outside for up to 6 s"),
+    formatCount("test events", report.testEvents, "of a test partner, acknowledged"),
     formatCount("erased", report.erasures.guests, `guests, and ${report.erasures.kills} of the commands killed`),
     formatCount("restored", report.restores.commands, `times, and ${report.restores.kills} of the commands killed`),
     formatCount("readers", report.readers.stops, `times stopped, and ${report.readers.resets} times started over`),

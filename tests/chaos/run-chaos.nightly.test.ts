@@ -25,6 +25,7 @@ test("whatever is killed or frozen, no acknowledged event is lost and every book
     new Set(["end", "freeze", "expire certificate", ...(report.clockIsSet ? ["set clock", "wrong clock"] : [])]),
   );
   expect(report.tally.acknowledged).toBeGreaterThan(0);
+  expect(report.testEvents).toBeGreaterThan(0);
   expect(report.erasures.guests).toBeGreaterThan(3);
   expect(report.restores.commands).toBeGreaterThan(0);
   expect(report.readers.stops).toBeGreaterThan(0);

@@ -15,6 +15,7 @@ import { type Run, type RunOptions, runOnSystem } from "./run-on-system.ts";
 import { Readers } from "./run-readers.ts";
 import { Stranger } from "./run-stranger.ts";
 import { Subscribers } from "./run-subscribers.ts";
+import { TestPartner } from "./run-test-partner.ts";
 import type { System, SystemOptions } from "./start-system.ts";
 
 export interface ChaosOptions
@@ -68,6 +69,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   say(`Ready. Posting ${ratePerSecond} events/s for ${postMs / 1_000} s, with ${faults.length} faults.`);
 
   const load = startPosting(run, options);
+  const onTrial = new TestPartner(system, { seed, forMs: postMs, sendOptions, signal });
   let lastFault = "none yet";
   run.tellProgress(() => `posted ${load.posts.length}  acknowledged ${load.acknowledged}  last fault: ${lastFault}`);
   const unlocking = new AbortController();
@@ -85,7 +87,8 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     lastFault = `${target} ${action}`;
   };
   const striking = strikeWhileServing(run, options, load);
-  const [strikes] = await Promise.all([striking, load.done, injectFaults(faults, system, { signal, onFault })]);
+  const injecting = injectFaults(faults, system, { signal, onFault });
+  const [strikes] = await Promise.all([striking, load.done, onTrial.done, injecting]);
   options.signal.throwIfAborted();
   unlocking.abort();
   const rowLocks = (await locking).length;
@@ -93,7 +96,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   say("All faults are over and all partners have stopped.");
   await Promise.all([erasures.rest(), restores.rest(), subscribers.rest()]);
   await run.drain(standstillMs);
-  await judge(run, { followers, readers, erasures, restores, subscribers, stranger });
+  await judge(run, { followers, readers, erasures, restores, subscribers, stranger, onTrial });
   const report = await run.report(load.posts, { erased: erasures.names, restores: restores.all });
   return {
     ...report,
@@ -102,6 +105,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
     postedForMs: postMs,
     faults,
     rowLocks,
+    testEvents: onTrial.acknowledged,
     erasures: { guests: erasures.guests, kills: erasures.kills },
     restores: { commands: restores.all.length, kills: restores.kills },
     readers: { stops: readers.stops, resets: readers.resets },
@@ -125,9 +129,10 @@ async function judge(
     restores: Restores;
     subscribers: Subscribers;
     stranger: Stranger;
+    onTrial: TestPartner;
   },
 ): Promise<void> {
-  const { followers, readers, erasures, restores, subscribers, stranger } = all;
+  const { followers, readers, erasures, restores, subscribers, stranger, onTrial } = all;
   violations.push(...(await restores.finish(signal)));
   violations.push(...(await erasures.finish(await readers.rest(), system.pool, signal)));
   violations.push(...(await readers.finish()));
@@ -135,6 +140,7 @@ async function judge(
   violations.push(...(await followers.finish()).map((what) => ({ kind: "wrong feed" as const, what })));
   violations.push(...(await subscribers.finish(seen.erasedAtMs)));
   violations.push(...(await stranger.finish()));
+  violations.push(...(await onTrial.finish()));
 }
 
 function isPossible({ target, action }: Fault, system: System): boolean {

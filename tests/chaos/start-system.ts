@@ -2,6 +2,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bundleProgram } from "@booking-events/harness/bundle-program";
 import { Network } from "@booking-events/harness/network";
+import { partner } from "@booking-events/harness/partners";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
 import { findTool, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
@@ -19,6 +20,9 @@ import { type RedisEngineName, redisEngines } from "./redis-engines.ts";
 import { operateWith } from "./run-ops.ts";
 import { SupervisedApp } from "./supervise.ts";
 
+/** Beside the partners of the run. */
+export const testPartner = "on-trial";
+const testSecret = "a-secret-of-the-test-partner-of-a-chaos-run";
 const queuePrefix = "{chaos}";
 const duplicateWindowHours = 72;
 const delayMs = { least: 5, most: 50 };
@@ -64,7 +68,9 @@ export async function startSystem(options: SystemOptions) {
 
   const partnersFile = join(dir, "partners.json");
   const limits = Object.fromEntries(partners.map((id) => [id, rateLimit]));
-  const secretOf = writeNewPartners(partnersFile, limits);
+  const secretOf = writeNewPartners(partnersFile, limits, [
+    partner(testPartner, { [testSecret]: null }, { rateLimit: noLimit, test: true }),
+  ]);
   const environment = {
     ...redis.environment,
     ...postgres.environment,
@@ -97,7 +103,7 @@ export async function startSystem(options: SystemOptions) {
     apps,
     entrance,
     partnersFile,
-    secretOf: (partner: string) => secretOf[partner] ?? "",
+    secretOf: (id: string) => (id === testPartner ? testSecret : (secretOf[id] ?? "")),
     /** What the apps have logged so far. */
     readLogs: () => Promise.all(appNames.map((name) => readFile(logPathOf(dir, name), "utf8"))),
     targets: new Map<TargetName, FaultTarget>([
