@@ -232,7 +232,7 @@ describe("over TLS and with the least privileges,", () => {
       ["events", "list"],
       ["dead-letters", "list", "--resolved"],
       ["partners", "list"],
-      ["maintain", "--dry-run", "--json"],
+      ["retention", "--dry-run", "--json"],
       ["feed", "list"],
       ["subscriptions", "add", "hook", "--url", "https://example.com/hook", "--signature", "ed25519"],
       ["subscriptions", "add", "pulls"],

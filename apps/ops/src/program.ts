@@ -17,6 +17,7 @@ import { addMigrateCommand } from "./commands/migrate.ts";
 import { addPartnersCommands } from "./commands/partners.ts";
 import { addQueueCommands } from "./commands/queue.ts";
 import { addRefusalsCommand } from "./commands/refusals.ts";
+import { addRetentionCommand } from "./commands/retention.ts";
 import { addStatusCommand } from "./commands/status.ts";
 import { addSubscriptionsCommands } from "./commands/subscriptions.ts";
 import type { Context, Terminal } from "./context.ts";
@@ -131,6 +132,7 @@ With Compose, ops is deploy/ops. From the sources, it is npm run ops --; in scri
   addQueueCommands(program, context);
   addMigrateCommand(program, context);
   addMaintainCommand(program, context);
+  addRetentionCommand(program, context);
   return program;
 }
 

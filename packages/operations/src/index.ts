@@ -10,11 +10,13 @@ export {
   type DeadLetter,
   type Erasure,
   type EventDetails,
+  type EventFilter,
   type EventSearch,
   type FeedChange,
   type FeedDeadLetter,
   type FeedReader,
   type FieldAtPoint,
+  followWindowMs,
   type GuestSearch,
   type Maintained,
   type OperatorAction,
@@ -50,6 +52,7 @@ export { checkEncryption, checkOvercommit, hasSpace } from "./doctor/check-host.
 export { checkRedis } from "./doctor/check-redis.ts";
 export { runChecks } from "./doctor/run-checks.ts";
 export { findEvent, findEvents, outcomes, searchLog } from "./events/find-events.ts";
+export { followEvents } from "./events/follow-events.ts";
 export { type LookedUpEvent, lookUpEvent } from "./events/look-up-event.ts";
 export { exportedColumns, exportRows } from "./export/export-rows.ts";
 export { describeBehind, describeReaderState, toProgress } from "./feed/describe-reader.ts";

@@ -76,6 +76,7 @@ export { type ExportedRow, type ExportFilter, exportBookings, exportEvents } fro
 export { findMisjudgedKeys, type MisjudgedKey } from "./look/find-misjudged-keys.ts";
 export { findRestorable, findTouching, type RestorableBooking } from "./look/find-restorable.ts";
 export { findWrongPayloads } from "./look/find-wrong-payloads.ts";
+export { type FollowPosition, findFollowPosition, findNewEvents, followWindowMs } from "./look/follow-events.ts";
 export {
   type EventDetails,
   type EventFilter,

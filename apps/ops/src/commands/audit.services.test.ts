@@ -144,7 +144,7 @@ test("what only looks is not recorded", async () => {
   const dryRuns = [
     "bookings repair --all",
     "bookings renormalise --dry-run",
-    "maintain --dry-run",
+    "retention --dry-run",
     "queue pause --help",
   ];
   const guests = ["guests find --reference TRIP-1", "guests erase --reference TRIP-1 --reason r --dry-run"];

@@ -205,11 +205,15 @@ test.each([
 
 test("the queued event is shown only on request, and can't control the terminal", async () => {
   await insertLetter({ ...envelope, payload: { consumerGivenName: "Canary\u009b2J\u202e" } });
-  expect((await show()).stdout).not.toContain("Canary");
-  for (const more of [[], ["--json"]]) {
-    const { stdout } = await show("--payload", ...more);
-    expect(stdout).toContain('"Canary\\u009b2J\\u202e"');
+  for (const command of [show, (...more: string[]) => ops(["show", eventId, ...more])]) {
+    expect((await command()).stdout).not.toContain("Canary");
+    for (const more of [[], ["--json"]]) {
+      const { stdout } = await command("--payload", ...more);
+      expect(stdout).toContain('"Canary\\u009b2J\\u202e"');
+    }
   }
+  expect(JSON.parse((await ops(["show", eventId, "--json"])).stdout)).toMatchObject({ eventId, partner: "acme" });
+  expect((await ops(["show", eventId.replace(/1$/, "2")])).stderr).toMatch(/has no dead letter\. .* ops events show/);
 });
 
 test("a list says if there are more", async () => {

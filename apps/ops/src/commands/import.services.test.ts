@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -134,7 +134,8 @@ test("bad lines are reported with their numbers and without their values, and al
     line("E", { "canary\0": 1, "canary\ufffd": 2 }),
   ];
   const bytes = Buffer.concat([Buffer.from(`${lines.join("\n")}\n`), Buffer.from([0xff, 0x0a])]);
-  const { exitCode, stdout, stderr } = await importLines(bytes);
+  const rejected = join(folder, "rejected");
+  const { exitCode, stdout, stderr } = await importLines(bytes, "--rejected", rejected);
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "10 lines: 2 queued, 0 known already, 8 rejected.\n" });
   expect(stderr.split("\n")).toEqual([
     expect.stringMatching(/^Line 2: consumerPhone: Must be a string/),
@@ -149,7 +150,19 @@ test("bad lines are reported with their numbers and without their values, and al
     expect.stringContaining("Correct the rejected lines"),
     "",
   ]);
-  expect(stderr).not.toMatch(/canary/i);
+  const written = readFileSync(rejected, "utf8");
+  const report = written.trimEnd().split("\n");
+  expect(report.map((one) => JSON.parse(one).line)).toEqual([2, 3, 4, 5, 6, 7, 9, 10]);
+  expect(JSON.parse(report[0] ?? "").violationList[0].propertyPath).toEqual(["consumerPhone"]);
+  expect(stderr + written).not.toMatch(/canary/i);
+});
+
+test("the report of rejected lines replaces no bookings, and must be writable", async () => {
+  const bookings = join(folder, "bookings");
+  expect(await importLines(`${line("A")}\n`, "--rejected", bookings)).toMatchObject({ exitCode: 2 });
+  expect(readFileSync(bookings, "utf8")).toBe(`${line("A")}\n`);
+  const ran = await importFile(bookings, "--rejected", join(folder, "no", "x"));
+  expect(ran).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("can't be written (ENOENT)") });
 });
 
 test("numbers keep their digits, and what a database cannot store is replaced", async () => {

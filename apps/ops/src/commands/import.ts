@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createReadStream } from "node:fs";
+import { createReadStream, openSync, statSync, writeFileSync } from "node:fs";
 import { checkImport, importBookings, parseInstant, prepareImport, type Rejection } from "@booking-events/operations";
 import { eventKinds } from "@booking-events/schema";
 import { type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
@@ -30,6 +30,7 @@ export function addImportCommand(program: Command, context: Context): void {
       (text) => parseAsOf(text, context.now()),
     )
     .addOption(new Option("--kind <kind>", "what each line is").choices(eventKinds).default("create"))
+    .option("--rejected <file>", "also write why lines were rejected to this file, as JSON lines")
     .option("--dry-run", "only check the lines")
     .addOption(byOption())
     .option("--json", "print a JSON object: lines, queued, known, rejected")
@@ -52,14 +53,16 @@ Examples:
   $ ops import bookings.ndjson --partner acme --as-of 2026-11-20T12:00:00Z --dry-run
   $ gunzip -c bookings.gz | ops import - --partner acme --as-of 2026-11-20T12:00:00Z`,
     )
-    .action(async (file, { partner, kind, asOf, dryRun, by, json }) => {
+    .action(async (file, { partner, kind, asOf, rejected, dryRun, by, json }) => {
       const isDryRun = dryRun === true;
       const acting = isDryRun ? undefined : actAs(context, by);
       const source = await prepareImport(context, { partner, kind, asOf }, { isDryRun });
+      if (isSameFile(file, rejected))
+        throw new CommandFailure("--rejected must be another file than the one with the bookings.", { exitCode: 2 });
       const progress = createProgress(context);
       context.atSignal(() => describeInterruption(progress, isDryRun));
       const chunks = await openInput(context, file, source.maxLineBytes);
-      const reported = { ...progress, reject: (rejection: Rejection) => report(context, rejection) };
+      const reported = { ...progress, reject: openRejections(context, rejected) };
       if (acting === undefined) await checkImport(chunks, source, reported);
       else await importBookings(acting, chunks, source, reported);
       if (json) printJson(context.stdout, progress.counts);
@@ -85,6 +88,18 @@ function parseAsOf(text: string, now: Date): Date {
   return time;
 }
 
+/** Otherwise the file would be emptied before it is read. */
+function isSameFile(input: string, output: string | undefined): boolean {
+  if (output === undefined || input === "-") return false;
+  const second = orUnwritable(output, () => statSync(output, { throwIfNoEntry: false }));
+  try {
+    const first = statSync(input);
+    return first.ino === second?.ino && first.dev === second.dev;
+  } catch (error) {
+    throw unreadable(input, error);
+  }
+}
+
 async function openInput(
   { stdin }: Context,
   file: string,
@@ -107,15 +122,36 @@ async function* readStream(stream: AsyncIterable<Buffer>, file: string): AsyncGe
 }
 
 function unreadable(file: string, error: unknown): CommandFailure {
-  const { code } = error as { code?: unknown };
-  return new CommandFailure(`${file} can't be read (${code ?? error}). Check its name and its permissions.`, {
+  return new CommandFailure(`${file} can't be read (${codeOf(error)}). Check its name and its permissions.`, {
     cause: error,
   });
 }
 
-async function report({ stderr }: Context, rejection: Rejection): Promise<void> {
-  const texts = describeRejection(rejection).map((text) => `${printable(text)}\n`);
-  if (!stderr.write(texts.join(""))) await once(stderr, "drain");
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown }).code ?? error);
+}
+
+/** Reports each rejected line to stderr, and to a file if there is one, which stays open until the process ends. */
+function openRejections({ stderr }: Context, path: string | undefined) {
+  const file = path === undefined ? undefined : orUnwritable(path, () => openSync(path, "w"));
+  return async (rejection: Rejection): Promise<void> => {
+    const texts = describeRejection(rejection).map((text) => `${printable(text)}\n`);
+    if (!stderr.write(texts.join(""))) await once(stderr, "drain");
+    if (path !== undefined && file !== undefined)
+      orUnwritable(path, () => writeFileSync(file, `${JSON.stringify(rejection)}\n`));
+  };
+}
+
+function orUnwritable<Result>(path: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw new CommandFailure(
+      `${path} can't be written (${codeOf(error)}). Check its name, its permissions and the space on its disk, and run ` +
+        "the same command again.",
+      { cause: error },
+    );
+  }
 }
 
 function describeRejection({ line, message, violationList }: Rejection): string[] {

@@ -58,7 +58,7 @@ async function fill(): Promise<void> {
   await execute(url, "analyze");
 }
 
-test("--dry-run needs no right but to read the tables", async () => {
+test("retention --dry-run needs no right but to read the tables", async () => {
   await fill();
   const role = `reader_${randomBytes(4).toString("hex")}`;
   await pool.query(
@@ -67,16 +67,16 @@ test("--dry-run needs no right but to read the tables", async () => {
   );
   try {
     const asReader = Object.assign(new URL(url), { username: role, password: "x" }).href;
-    const shown = await runOps(["maintain", "--dry-run", "--json"], { environment: { DATABASE_URL: asReader } });
+    const shown = await runOps(["retention", "--dry-run", "--json"], { environment: { DATABASE_URL: asReader } });
     expect(shown).toMatchObject({ exitCode: 0, stderr: "", stdout: expect.stringContaining("booking_events_2020_01") });
   } finally {
     await pool.query(`drop owned by ${role}; drop role ${role}`);
   }
 });
 
-test("--dry-run shows what maintain removes then, and removes nothing", async () => {
+test("retention --dry-run shows what maintain removes then, and removes nothing", async () => {
   await fill();
-  const dryRun = await ops("maintain", "--dry-run", "--json");
+  const dryRun = await ops("retention", "--dry-run", "--json");
   expect(dryRun).toMatchObject({ exitCode: 0, stderr: "" });
   const removals = JSON.parse(dryRun.stdout) as { table: string; rows: number; bytes: number }[];
   const rows = removals.map(({ table, rows }) => [table, rows]);
@@ -106,13 +106,13 @@ test("--dry-run shows what maintain removes then, and removes nothing", async ()
   expect(await ops("maintain")).toMatchObject({ exitCode: 0, stdout: "Nothing to do.\n" });
 });
 
-test("--dry-run shows nothing in tables that PostgreSQL has never analyzed and that are empty", async () => {
+test("retention --dry-run shows nothing in tables that PostgreSQL has never analyzed and that are empty", async () => {
   const name = `retention_${randomUUID().replaceAll("-", "")}`;
   const empty = { DATABASE_URL: Object.assign(new URL(url), { pathname: `/${name}` }).href };
   await execute(url, `create database ${name}`);
   try {
     expect((await runOps(["migrate"], { environment: empty })).exitCode).toBe(0);
-    const { stdout } = await runOps(["maintain", "--dry-run", "--json"], { environment: empty });
+    const { stdout } = await runOps(["retention", "--dry-run", "--json"], { environment: empty });
     const removals = JSON.parse(stdout) as { rows: number; bytes: number }[];
     expect(removals.map(({ rows, bytes }) => [rows, bytes])).toEqual(Array(6).fill([0, 0]));
   } finally {
@@ -124,7 +124,7 @@ test("what is kept forever is named as such, and stays", async () => {
   await fill();
   const forever = { RETENTION_DAYS: "0", DELETED_RETENTION_DAYS: "0", DEAD_LETTER_RETENTION_DAYS: "0" };
   const run = (...args: string[]) => runOps(args, { environment: { ...environment, ...forever } });
-  const { stdout } = await run("maintain", "--dry-run");
+  const { stdout } = await run("retention", "--dry-run");
   expect(stdout.match(/kept forever/g)).toHaveLength(6);
   expect((await run("maintain")).stdout).toBe("Nothing to do.\n");
   expect((await pool.query("select from booking_events")).rowCount).toBe(2 * eventCount);
@@ -144,6 +144,10 @@ test("maintain says so if a worker is doing the same, or something is locked", a
   } finally {
     other.release(true);
   }
+});
+
+test("retention needs --dry-run, so that nobody thinks it removes something", async () => {
+  expect(await ops("retention")).toMatchObject({ exitCode: 2 });
 });
 
 test("maintain on a database that takes no writes says so, a sentence for each step", async () => {

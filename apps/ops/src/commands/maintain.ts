@@ -1,38 +1,22 @@
-import {
-  describeCount,
-  estimateRemovals,
-  type Maintained,
-  maintainDatabase,
-  type Removal,
-} from "@booking-events/operations";
+import { describeCount, type Maintained, maintainDatabase } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
-import type { Column } from "../terminal/format-table.ts";
 import { actAs, byOption } from "../terminal/operator.ts";
-import { printLine, printRows } from "../terminal/print.ts";
+import { printLine } from "../terminal/print.ts";
 
 export function addMaintainCommand(program: Command, context: Context): void {
   program
     .command("maintain")
+    .summary("create partitions, and remove what is too old")
     .description(
-      "Create partitions, and remove what is too old: partitions of the log for the next months, and what is older than RETENTION_DAYS, " +
+      "Create the log's partitions of the next months, and remove what is older than RETENTION_DAYS, " +
         "DELETED_RETENTION_DAYS and DEAD_LETTER_RETENTION_DAYS, which must have the worker's values. Workers do the " +
         "same by themselves. What another process does or locks at the moment is left alone. Removed data does not " +
-        "come back: see what would go with --dry-run. Nothing is removed while the clocks of PostgreSQL, " +
+        "come back: see what would go with retention --dry-run. Nothing is removed while the clocks of PostgreSQL, " +
         "Redis and this host differ by more than five minutes.",
     )
-    .option(
-      "--dry-run",
-      "only show what would be removed; of tables over 16 MB, rows and bytes are PostgreSQL's estimates",
-    )
-    .option(
-      "--json",
-      "with --dry-run, print a JSON array: table, what, before, rows, bytes (null: kept forever, for the last three)",
-    )
     .addOption(byOption())
-    .action(async ({ dryRun, json, by }) => {
-      if (dryRun)
-        return printRows(context.stdout, columns, await estimateRemovals(context), { json, none: "Nothing." });
+    .action(async ({ by }) => {
       let hasDoneAnything = false;
       await maintainDatabase(actAs(context, by), (done, isTest) => {
         const lines = isTest ? describeTests(done) : describe(done);
@@ -68,11 +52,3 @@ function describeTests({ removed }: Maintained): string[] {
 function countLine(what: string, count: number, thing: string): string[] {
   return count === 0 ? [] : [`${what} ${describeCount(count, thing)}`];
 }
-
-const columns: Column<Removal>[] = [
-  { header: "TABLE", value: ({ table }) => table },
-  { header: "WHAT", value: ({ what }) => what },
-  { header: "FROM BEFORE", value: ({ before }) => before?.toISOString().slice(0, 10) ?? "kept forever" },
-  { header: "ROWS", value: ({ rows }) => rows?.toLocaleString("en") ?? "" },
-  { header: "BYTES", value: ({ bytes }) => bytes?.toLocaleString("en") ?? "" },
-];

@@ -6,6 +6,8 @@ const require = createRequire(import.meta.url);
 export interface Column<Row> {
   header: string;
   value: (row: Row) => string;
+  /** Aligns tables that are printed one after another. */
+  minWidth?: number;
 }
 
 const gap = "  ";
@@ -62,9 +64,9 @@ interface MeasuredColumn {
   width: number;
 }
 
-function toMeasured<Row>({ header, value }: Column<Row>, rows: Row[]): MeasuredColumn {
+function toMeasured<Row>({ header, value, minWidth = 0 }: Column<Row>, rows: Row[]): MeasuredColumn {
   const cells = rows.map((row) => printable(value(row)));
-  return { header, cells, width: Math.max(...[header, ...cells].map((text) => stringWidth(text))) };
+  return { header, cells, width: Math.max(minWidth, ...[header, ...cells].map((text) => stringWidth(text))) };
 }
 
 function chooseShown(columns: MeasuredColumn[], width: number): MeasuredColumn[] {

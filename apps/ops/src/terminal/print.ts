@@ -73,6 +73,6 @@ export function printFields(output: Output, fields: Field[]): void {
 }
 
 /** Other outputs than a terminal have no width, and a terminal that does not know its width says 0. */
-function widthOf(output: Output): number {
+export function widthOf(output: Output): number {
   return (output.isTTY === true && output.columns) || Number.POSITIVE_INFINITY;
 }

@@ -1,4 +1,5 @@
 import { type DeadLetter, describeCount, isInQueue } from "@booking-events/operations";
+import { parseJson } from "@booking-events/schema";
 import type { Output } from "../../context.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
 import { printFields } from "../../terminal/print.ts";
@@ -24,6 +25,16 @@ export function printLetter(output: Output, letter: DeadLetter): void {
     ["Resolved", letter.resolvedAt],
     ["Resolved by", letter.resolvedBy],
   ]);
+}
+
+/** The queue may hold anything. What is not JSON is shown as text. It holds personal data. */
+export function readQueued({ envelope }: { envelope: Buffer }): unknown {
+  const text = envelope.toString();
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
+  }
 }
 
 /** For example: 3 dead letters (2 × STALLED, 1 × 22P02) */

@@ -1,12 +1,11 @@
 import { type DeadLetter, type EventDetails, findEvent } from "@booking-events/operations";
-import { parseJson } from "@booking-events/schema";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context, Output } from "../../context.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { printFields, printHeading, printJson, printLine } from "../../terminal/print.ts";
 import { describeReference } from "../../terminal/reference.ts";
-import { describeState, printLetter } from "../dead-letters/letters.ts";
+import { describeState, printLetter, readQueued } from "../dead-letters/letters.ts";
 
 export function addShowCommand(events: Command, context: Context): void {
   events
@@ -44,7 +43,7 @@ function toJson(event: Applied | undefined, letter: Letter | undefined, withPayl
     ...(event && { payload: withPayload ? event.payload : undefined }),
     deadLetter: letter && {
       ...letter,
-      envelope: withPayload ? parseIfJson(letter.envelope.toString()) : undefined,
+      envelope: withPayload ? readQueued(letter) : undefined,
     },
   };
 }
@@ -68,7 +67,7 @@ function printEvent(
     printHeading(stdout, `Dead letter: ${describeState(deadLetter)}`);
   }
   printLetter(stdout, deadLetter);
-  if (withPayload) printContent(stdout, "Queued", parseIfJson(deadLetter.envelope.toString()));
+  if (withPayload) printContent(stdout, "Queued", readQueued(deadLetter));
 }
 
 function printApplied(output: Output, event: Applied): void {
@@ -91,13 +90,4 @@ function printContent(output: Output, name: string, content: unknown): void {
   printHeading(output, name);
   if (content === null) printLine(output, "The content was removed, since it was too old.");
   else printJson(output, content);
-}
-
-/** The queue may hold anything. What is not JSON is shown as text. */
-function parseIfJson(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return text;
-  }
 }
