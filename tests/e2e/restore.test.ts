@@ -258,6 +258,9 @@ test("one search finds bookings, events in the queue and refused requests, of al
   expect(await find("nothing")).toEqual([]);
   await writeRefusal({ partner: "acme", payload: { consumerTripPartnerExternalReference: "B 1" } });
   expect(await find("B\u00a01")).toEqual(["refused request, reference, acme, invalid-data"]);
+  const refused = await runOps(["find", "B 1", "--json"], { environment: own.environment });
+  // It became no event.
+  expect(JSON.parse(refused.stdout).found).toMatchObject([{ eventId: null, requestId: expect.any(String) }]);
 
   const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
   const waiting = event(3, "A 2", "");

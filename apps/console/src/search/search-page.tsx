@@ -75,7 +75,11 @@ const columns: Column<Found>[] = [
   },
   { title: "Partner", cell: ({ partner }) => partner && <PartnerLink id={partner} /> },
   { title: "Booking", isWide: true, cell: (found) => <Booking found={found} /> },
-  { title: "Event", cell: ({ eventId }) => eventId !== null && <EventLink id={eventId} /> },
+  {
+    title: "Event",
+    cell: ({ eventId, requestId }) =>
+      eventId === null ? requestId && `request ${requestId}` : <EventLink id={eventId} />,
+  },
   { title: "State", cell: ({ state }) => state },
 ];
 

@@ -145,6 +145,16 @@ test("work that would have waited too long soon is seen behind work that may wai
   await Promise.all(results);
 });
 
+test("so is work behind a batch of the same partner", async () => {
+  isAccepting = true;
+  const line = () => turns.take("globe", 0, () => done.push("line"), true);
+  const results = [work("acme"), line(), work("globe")];
+  nowMs += longestWaitMs / 2 + 1;
+  await nextTurn();
+  expect(done).toEqual(["acme", "line", "globe"]);
+  await Promise.all(results);
+});
+
 test("a connection that comes after work waits for no more work", async () => {
   const results = [work("acme"), work("acme")];
   isAccepting = true;

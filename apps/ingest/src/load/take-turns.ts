@@ -140,7 +140,11 @@ export class Turns {
   /** Whether any partner's work may soon have waited too long. */
   #isUrgent(): boolean {
     const latestMs = this.#now() - turnLimits.longestWaitMs / 2;
-    return [...this.#queues.values()].some(({ waiting: [first] }) => first !== undefined && first.sinceMs < latestMs);
+    // A batch's lines may wait as long as they like, and stand before other work of their partner.
+    return [...this.#queues.values()].some(({ waiting }) => {
+      const first = waiting.find(({ sinceMs }) => sinceMs !== Number.POSITIVE_INFINITY);
+      return first !== undefined && first.sinceMs < latestMs;
+    });
   }
 
   #startFirst(queue: PartnerQueue): void {

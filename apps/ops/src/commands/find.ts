@@ -19,7 +19,7 @@ export function addFindCommand(program: Command, context: Context): void {
     .argument("<text>", "the text; - reads it from stdin, so that no address is left in the shell's history")
     .option(
       "--json",
-      "print a JSON object: found (what, by, closeness, partner, referenceKind, reference, eventId, state), isCut, looked " +
+      "print a JSON object: found (what, by, closeness, partner, referenceKind, reference, eventId, requestId (of a refused request), state), isCut, looked " +
         "(where it looked), unseen (where it could not)",
     )
     .addHelpText(
@@ -51,6 +51,9 @@ const columns: Column<Found>[] = [
   { header: "BY", value: ({ by }) => by },
   { header: "PARTNER", value: ({ partner }) => partner ?? "?" },
   { header: "REFERENCE", value: (found) => (found.reference === null ? "" : describeReference(found)) },
-  { header: "EVENT ID", value: ({ eventId }) => eventId ?? "" },
+  {
+    header: "EVENT ID",
+    value: ({ eventId, requestId }) => eventId ?? (requestId === undefined ? "" : `request ${requestId}`),
+  },
   { header: "STATE", value: ({ state }) => state ?? "" },
 ];

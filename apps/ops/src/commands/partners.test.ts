@@ -138,7 +138,7 @@ test("revoke asks before it revokes the last valid secret", async () => {
 test("hold and release change the file, and list and status show it", async () => {
   await ok("add", "acme");
   expect(await ok("hold", "acme")).toBe(
-    "Partner acme is now on hold: its events get 503, until: ops partners release\n",
+    "Partner acme is now on hold: its events get 503, until: ops partners release acme\n",
   );
   expect(await ok("hold", "acme")).toMatch(/^Partner acme is already on hold/);
   expect(readPartnersFile(path).partners).toMatchObject([{ id: "acme", held: true, enabled: true }]);

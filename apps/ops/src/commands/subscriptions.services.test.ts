@@ -423,6 +423,10 @@ test("a subscription's dead letters are listed and replayed", async () => {
   expect(await json("dead-letters", "arrivals", "--replay", "2", "--yes")).toEqual({ replayed: 1 });
 });
 
+test("before a question it is told that there is no such subscription", async () => {
+  expect(await ops("remove", "typo")).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("typo") });
+});
+
 test("a subscription is removed once the process has let go of it", async () => {
   await ops("add", "arrivals", "--url", hook);
   await pool.query(`insert into feed_readers (name, active_id, active_until)

@@ -1,4 +1,4 @@
-import { removeSubscription } from "@booking-events/operations";
+import { findSubscription, removeSubscription } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { addConfirmedCommand } from "../terminal/confirmed-command.ts";
@@ -33,6 +33,7 @@ export function addSubscriptionsCommands(program: Command, context: Context): vo
     description:
       "Remove a subscription, with its place and its dead letters. What the subscriber keeps of guests stays with it.",
     question: (subscription) => `Remove the subscription ${subscription}`,
+    require: findSubscription,
     act: removeSubscription,
     done: (subscription) => `Removed the subscription ${subscription}.`,
   });

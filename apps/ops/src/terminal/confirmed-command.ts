@@ -10,6 +10,8 @@ interface ConfirmedCommand {
   description: string;
   /** Without its question mark. */
   question: (reader: string) => string;
+  /** Fails if there is none of this name. */
+  require?: (context: Context, reader: string) => Promise<unknown>;
   act: (acting: ActingContext, reader: string) => Promise<void>;
   done: (reader: string) => string;
 }
@@ -24,6 +26,7 @@ export function addConfirmedCommand(parent: Command, context: Context, command: 
     .addOption(byOption())
     .action(async (name, { yes, by }) => {
       const acting = actAs(context, by);
+      await command.require?.(context, name);
       await confirm(context, command.question(name), yes);
       await command.act(acting, name);
       printLine(context.stdout, command.done(name));

@@ -4,7 +4,8 @@ import { InvalidArgumentError } from "@commander-js/extra-typings";
 /** Parses `90s`, `30m`, `24h`, `7d` or `0`. A number needs a unit, since 30 could mean seconds or days. */
 export function parseDurationMs(text: string): number {
   const ms = parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError("Give a number and a unit, such as 30m, 24h or 7d, or 0.");
+  if (ms === undefined)
+    throw new InvalidArgumentError("Give a number and a unit, such as 30m, 24h or 7d, up to ten years, or 0.");
   return ms;
 }
 

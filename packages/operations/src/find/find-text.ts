@@ -21,8 +21,9 @@ export interface Found {
   partner: string | null;
   referenceKind: ReferenceKind | null;
   reference: string | null;
-  /** Of a refused request, its id. */
   eventId: string | null;
+  /** Of a refused request. It became no event. */
+  requestId?: string;
   /** A booking's state, an event's outcome, or why a request was refused. */
   state: string | null;
   /** It is of a test partner. */
@@ -122,10 +123,15 @@ async function findRefused(
     findRefusals(context, { partner: undefined, since }),
   );
   if (refusals === undefined) return;
-  looked.push(`refused requests of seven days, by ${by}`);
+  // Others are refused before their payload is read.
+  looked.push(
+    by === "reference"
+      ? "requests of seven days that were refused for their payload, by reference"
+      : `refused requests of seven days, by ${by}`,
+  );
   const what = { what: "refused request", by, closeness: "exact", isTest: false } as const;
-  for (const { requestId: eventId, partner, code: state } of refusals.filter(isWanted))
-    found.push({ ...nothing, ...what, eventId, partner, state });
+  for (const { requestId, partner, code: state } of refusals.filter(isWanted))
+    found.push({ ...nothing, ...what, eventId: null, requestId, partner, state });
 }
 
 async function findSearched(context: Context, search: GuestSearch, result: FoundByText): Promise<void> {

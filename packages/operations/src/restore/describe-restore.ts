@@ -8,7 +8,7 @@ export const restoreReasons = {
   same: "as it was, in state and content",
   new: "it has come since",
   "in-queue": "it has events that are not applied yet: wait, and begin again",
-  "changed-meanwhile": "it was changed after the preview; the newer event wins",
+  "changed-meanwhile": "it was changed after the preview, or while this ran; the newer event wins",
   "not-in-log": "the log no longer has what it was",
   erased: "erased bookings never come back",
   unknown: "the partner has no such booking",

@@ -23,7 +23,9 @@ import { referenceColumn, referenceKindOption } from "../../terminal/reference.t
 const maxShown = 50;
 const maxInJson = 20_000;
 
-const reasons = Object.entries(restoreReasons).map(([reason, text]) => `  ${reason.padEnd(17)}  ${text}`);
+const reasons = Object.entries({ ...restoreReasons, new: `${restoreReasons.new}; --delete-new deletes it` }).map(
+  ([reason, text]) => `  ${reason.padEnd(17)}  ${text}`,
+);
 
 export function addRestoreCommand(bookings: Command, context: Context): void {
   const parseTime = (text: string) => parsePast(text, context.now());

@@ -75,8 +75,9 @@ function printApplied(output: Output, event: Applied): void {
     ["Partner", event.partner],
     ["Kind", event.kind],
     ["Reference", describeReference(event)],
-    ["Received", event.receivedAt],
-    ["Processed", event.processedAt],
+    // To the millisecond: --at takes what is copied from here.
+    ["Received", event.receivedAt.toISOString()],
+    ["Processed", event.processedAt.toISOString()],
     ["Sequence", event.sequence],
     ["Idempotency key", event.idempotencyKey],
     ["Secret", event.secretId],

@@ -54,7 +54,7 @@ function requireFormat(head: Buffer, line: string | undefined, { isWhole, file }
   if (text.startsWith("{") && !text.includes("\0") && !(isWhole && (text.endsWith(",") || isUnfinished(text)))) return;
   throw new CommandFailure(
     `${file} is not JSON lines in UTF-8: its first line must be a booking, as a whole JSON object. Unpack a compressed ` +
-      "file, such as by gunzip -c; make lines of an array by jq -c '.[]', and of objects by jq -c . Nothing was imported.",
+      "file, such as by gunzip -c; convert one in UTF-16 by iconv -f UTF-16 -t UTF-8; make lines of an array by jq -c '.[]', and of objects by jq -c . Nothing was imported.",
   );
 }
 

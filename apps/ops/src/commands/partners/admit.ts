@@ -9,16 +9,16 @@ import { printLine } from "../../terminal/print.ts";
 const verbs = {
   disable: [
     "Refuse a partner's events, whatever the secret, until it is enabled again.",
-    "disabled: its events are refused, whatever the secret.",
+    () => "disabled: its events are refused, whatever the secret.",
   ],
-  enable: ["Accept a disabled partner's events again.", "enabled: its events are accepted."],
+  enable: ["Accept a disabled partner's events again.", () => "enabled: its events are accepted."],
   hold: [
     "Let a partner's sender keep its events while you talk: they get 503 and Retry-After until it is released. A sender that follows the guide keeps " +
       "them, and sends them again. Its questions are answered, and what it has sent already is applied.",
-    "on hold: its events get 503, until: ops partners release",
+    (id) => `on hold: its events get 503, until: ops partners release ${id}`,
   ],
-  release: ["Take a partner's events again after a hold.", "released: its events are accepted."],
-} as const;
+  release: ["Take a partner's events again after a hold.", () => "released: its events are accepted."],
+} satisfies Record<string, [description: string, effect: (id: string) => string]>;
 
 export function addAdmitCommands(partners: Command, context: Context): void {
   for (const verb of Object.keys(verbs) as (keyof typeof verbs)[]) {
@@ -35,7 +35,7 @@ export function addAdmitCommands(partners: Command, context: Context): void {
         const acting = actAs(context, by);
         if (verb === "disable") await confirmIfUsed(context, id, yes);
         const hasChanged = await admitPartner(acting, id, verb);
-        printLine(context.stdout, `Partner ${id} is ${hasChanged ? "now" : "already"} ${effect}`);
+        printLine(context.stdout, `Partner ${id} is ${hasChanged ? "now" : "already"} ${effect(id)}`);
       });
   }
 }
