@@ -105,10 +105,22 @@ async function writeChecksums(): Promise<string> {
   return lines;
 }
 
-/** A release that was interrupted goes on with the first package that the registry does not have. */
+/**
+ * A release that was interrupted goes on with the first package that the registry does not have.
+ *
+ * @throws Error if the registry has another package of this version: one version must not consist of two commits
+ */
 async function publishPackage(name: string, tarball: string): Promise<void> {
-  const known = await runCommand("npm", ["view", `${name}@${version}`, "version"], { cwd: folder }).catch(() => "");
-  if (known !== "") return say(`${name} ${version} is published already.`);
+  const known = await runCommand("npm", ["view", `${name}@${version}`, "dist.integrity"], { cwd: folder }).catch(
+    () => "",
+  );
+  if (known.trim() !== "") {
+    const digest = createHash("sha512")
+      .update(await readFile(tarball))
+      .digest("base64");
+    if (known.trim() === `sha512-${digest}`) return say(`${name} ${version} is published already.`);
+    throw new Error(`The registry has a ${name} ${version} that is not this one. Raise the version.`);
+  }
   const options = publish ? [] : ["--dry-run"];
   await step(["npm publish", ...options, name].join(" "), () =>
     runCommand("npm", ["publish", ...options, tarball], { cwd: folder }),

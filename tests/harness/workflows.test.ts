@@ -61,7 +61,9 @@ describe.each(workflows)("%s", (path) => {
     expect(permissions).toEqual({ contents: "read" });
     for (const { permissions: more, steps } of Object.values(jobs)) {
       expect(more).toEqual(isRelease ? { contents: "write", "id-token": "write", packages: "write" } : undefined);
-      const withToken = steps.filter(({ env }) => /secrets|github\.token|--p/.test(JSON.stringify(env)));
+      const withToken = steps.filter(({ env, run }) =>
+        /secrets|github\.token|--push|--publish/.test(JSON.stringify([env, run])),
+      );
       expect(withToken).toHaveLength(isRelease ? 4 : 0);
       for (const step of withToken) expect(step.if ?? JSON.stringify(step.env)).toMatch(/inputs\.publish(?! \|\|)/);
     }
