@@ -77,6 +77,17 @@ test("another process takes over from one that is frozen, whose work then does n
   expect(await query("select * from effects")).toEqual([{ change_id: -1 }]);
 });
 
+test("the lease of a dead process ends, though PostgreSQL's clock was ahead when it was renewed", async () => {
+  const first = start();
+  await isActive(first);
+  await first.stop();
+  await query("update feed_readers set active_id = gen_random_uuid(), active_until = now() + interval '440 days'");
+  const second = start();
+  await isActive(second);
+  await feed.save("A");
+  await waitFor(() => expect(second.ids()).toEqual([1]));
+});
+
 test("a process that has lost its lease aborts its handlers", async () => {
   const { ids, handed } = start({
     handle: async (_, { signal }) => {

@@ -94,7 +94,9 @@ export async function takeLeases(client: Queryable, tables: FeedTables, names: s
      from (
        select name from ${tables.readers}
        where name = any($1) and owner = current_user
-         and (active_id is null or active_until is null or active_until < now())
+         and (active_id is null or active_until is null or active_until < now()
+           -- Its end was written when the clock was ahead, and that was set back since. Its holder may be dead.
+           or active_until > now() + 2 * make_interval(secs => $3::float8 / 1000))
        for no key update skip locked
      ) as free
      where reader.name = free.name
