@@ -89,14 +89,19 @@ export async function takeLeases(client: Queryable, tables: FeedTables, names: s
     snapshotAfter: string | null;
     isBreakerOpen: boolean;
   }>(
-    `update ${tables.readers} as reader
+    `-- A lease that was written when the clock was ahead, which was set back since, ends as if it had been renewed now. Its
+     -- holder, if it lives, renews it.
+     with shortened as (
+       update ${tables.readers} set active_until = now() + make_interval(secs => $3::float8 / 1000)
+       where name = any($1) and owner = current_user
+         and active_until > now() + 2 * make_interval(secs => $3::float8 / 1000)
+     )
+     update ${tables.readers} as reader
      set active_id = $2, active_until = now() + make_interval(secs => $3::float8 / 1000), seen_at = now()
      from (
        select name from ${tables.readers}
        where name = any($1) and owner = current_user
-         and (active_id is null or active_until is null or active_until < now()
-           -- Its end was written when the clock was ahead, and that was set back since. Its holder may be dead.
-           or active_until > now() + 2 * make_interval(secs => $3::float8 / 1000))
+         and (active_id is null or active_until is null or active_until < now())
        for no key update skip locked
      ) as free
      where reader.name = free.name
