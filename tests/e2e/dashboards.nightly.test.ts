@@ -48,6 +48,7 @@ describe.skipIf(findTool("prometheus") === undefined)(
       writePartnersFile(environment["PARTNERS_FILE"] ?? "", [
         partner("acme", { [secret]: new Date(Date.now() + weekMs).toISOString() }),
         partner("globe", { [secretOnHold]: null }, { held: true }),
+        partner("tester", {}, { test: true }),
       ]);
       const [ingest, worker] = await Promise.all([
         own.start("ingest", { environment }),
