@@ -28,8 +28,6 @@ const lookIntervalMs = 250;
 const operatorTimeoutMs = 60_000;
 /** After an outage, a process tries again after up to 10 s, and a booking that has failed a few times after a minute. */
 const noProgressMs = 90_000;
-/** For so long a lease is renewed at a time. */
-const leaseMs = 10_000;
 /** Before everything, whatever clock was wrong. */
 const longAgo = "2001-01-01T00:00:00Z";
 
@@ -170,7 +168,7 @@ export class Subscribers {
     const startedAtMs = Date.now();
     const { rows } = await this.#pool.query<ReaderRow>(
       `select name, active_id as token, last_id::float8 as "lastId",
-         (extract(epoch from active_until) * 1000)::float8 as "untilMs", array(
+         (extract(epoch from seen_at) * 1000)::float8 as "seenAtMs", array(
          select json_build_object('bookingId', booking_id, 'doneId', done_id, 'isWaiting', change_id is not null)
          from feed_deliveries where reader = name
        ) as deliveries
@@ -194,8 +192,8 @@ interface ReaderRow {
   name: string;
   token: string | null;
   lastId: number | null;
-  /** Until when the lease is valid, by PostgreSQL's clock. */
-  untilMs: number | null;
+  /** When its process last renewed its lease or recorded something, by PostgreSQL's clock. */
+  seenAtMs: number;
   deliveries: { bookingId: string; doneId: number | null; isWaiting: boolean }[];
 }
 
@@ -208,7 +206,7 @@ function noteLease(
   const isUsed = JSON.stringify(row) !== last.row;
   // It was used since the look before. But while PostgreSQL's standby is away, a commit is seen long after its process
   // has asked for it, and may have ended.
-  const usedAtMs = Math.min(last.atMs, row.untilMs === null ? Number.POSITIVE_INFINITY : row.untilMs - leaseMs);
+  const usedAtMs = Math.min(last.atMs, row.seenAtMs);
   if (lease?.token !== token) leases.push({ token, fromMs: look.endedAtMs, usedAtMs });
   else if (isUsed) lease.usedAtMs = usedAtMs;
   last.row = JSON.stringify(row);

@@ -93,8 +93,12 @@ export async function takeLeases(client: Queryable, tables: FeedTables, names: s
      -- holder, if it lives, renews it.
      with shortened as (
        update ${tables.readers} set active_until = now() + make_interval(secs => $3::float8 / 1000)
-       where name = any($1) and owner = current_user
-         and active_until > now() + 2 * make_interval(secs => $3::float8 / 1000)
+       where name in (
+         select name from ${tables.readers}
+         where name = any($1) and owner = current_user
+           and active_until > now() + 2 * make_interval(secs => $3::float8 / 1000)
+         for no key update skip locked
+       )
      )
      update ${tables.readers} as reader
      set active_id = $2, active_until = now() + make_interval(secs => $3::float8 / 1000), seen_at = now()
