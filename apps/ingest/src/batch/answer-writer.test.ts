@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import { watchTurns } from "@booking-events/harness/watch-turns";
 import { answers } from "@booking-events/schema";
 import { expect, onTestFinished, test } from "vitest";
 import { AnswerWriter } from "./answer-writer.ts";
@@ -55,23 +56,11 @@ test("in one turn of the event loop, little of what is held is written, however 
     writer.write(`${"x".repeat(100)}\n`.repeat(500));
     await new Promise(setImmediate);
   }
-  let inThisTurn = 0;
-  let mostInATurn = 0;
-  const write = response.write.bind(response) as (chunk: string | Buffer) => boolean;
-  response.write = (chunk: string | Buffer) => {
-    inThisTurn += chunk.length;
-    mostInATurn = Math.max(mostInATurn, inThisTurn);
-    return write(chunk);
-  };
-  const countTurn = () => {
-    inThisTurn = 0;
-    if (writer.heldBytes > 0) setImmediate(countTurn);
-  };
-  setImmediate(countTurn);
+  const mostInATurn = watchTurns(response);
   client.resume();
   await writer.finish();
-  expect(mostInATurn).toBeGreaterThan(0);
-  expect(mostInATurn).toBeLessThanOrEqual(3 * 65_536);
+  expect(mostInATurn()).toBeGreaterThan(0);
+  expect(mostInATurn()).toBeLessThanOrEqual(3 * 65_536);
 });
 
 test("a client that reads too little is told so, and one that is gone is not waited for", async () => {

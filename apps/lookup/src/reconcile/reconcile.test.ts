@@ -1,27 +1,10 @@
 import { once } from "node:events";
-import { createServer, request, type ServerResponse } from "node:http";
+import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { watchTurns } from "@booking-events/harness/watch-turns";
 import { expect, onTestFinished, test } from "vitest";
 import { reconcile } from "./reconcile.ts";
-
-/** Returns the most that is written in one turn of the event loop from now on. */
-function watchTurns(response: ServerResponse): () => number {
-  let inThisTurn = 0;
-  let mostInATurn = 0;
-  const write = response.write.bind(response) as (chunk: string | Buffer) => boolean;
-  response.write = (chunk: string | Buffer) => {
-    inThisTurn += chunk.length;
-    mostInATurn = Math.max(mostInATurn, inThisTurn);
-    return write(chunk);
-  };
-  const countTurn = () => {
-    inThisTurn = 0;
-    if (!response.closed) setImmediate(countTurn);
-  };
-  countTurn();
-  return () => mostInATurn;
-}
 
 test("in one turn of the event loop, little of the answer is written, however fast the client reads", async () => {
   const count = 50_000;
