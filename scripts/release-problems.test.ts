@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { published } from "./pack-package.ts";
 import { readReleaseNotes } from "./release-notes.ts";
-import { findReleaseProblems } from "./release-problems.ts";
+import { findPublishProblems, findReleaseProblems, noteReady } from "./release-problems.ts";
 import { runCommand } from "./run-command.ts";
 
 test("a clean clone of main whose changelog has the version can be released, and whatever is missing is named", async () => {
@@ -16,14 +16,29 @@ test("a clean clone of main whose changelog has the version can be released, and
   await git("remote", "add", "origin", "git@git.example.com:acme/bookings.git");
   await write("package.json", '{ "version": "1.2.3" }');
   await write("CHANGELOG.md", "## [1.2.3] - 2027-01-02\n\nIt works.\n");
+  await write(".gitignore", "dist/\n");
   const repository = { url: "git+https://git.example.com/acme/bookings.git" };
   for (const name of published) {
     await mkdir(join(folder, "packages", name), { recursive: true });
     await write(`packages/${name}/package.json`, JSON.stringify({ repository }));
   }
   await git("add", ".");
-  await git("-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "--quiet", "--message", "all");
+  const commit = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit", "--quiet", "--message", "all"];
+  await git(...commit);
   expect(await findReleaseProblems(folder)).toEqual([]);
+
+  const isNotReady = [expect.stringContaining("Run `npm run release` first.")];
+  expect(await findPublishProblems(folder)).toEqual(isNotReady);
+  await noteReady(folder, true);
+  expect(await findPublishProblems(folder)).toEqual([]);
+  await write("new.txt", "");
+  expect(await findPublishProblems(folder)).toEqual([expect.stringContaining("Files have changed")]);
+  await git("add", ".");
+  await git(...commit);
+  expect(await findPublishProblems(folder)).toEqual(isNotReady);
+  await noteReady(folder, true);
+  await noteReady(folder, false);
+  expect(await findPublishProblems(folder)).toEqual(isNotReady);
 
   await git("tag", "v1.2.3");
   await git("switch", "--quiet", "--create", "try");
@@ -36,7 +51,7 @@ test("a clean clone of main whose changelog has the version can be released, and
   await git("tag", "--delete", "v1.2.3");
   await git("switch", "--quiet", "--detach", "main");
   await git("remote", "remove", "origin");
-  await write("new.txt", "");
+  await write("newer.txt", "");
   const others = ["Files have changed", "branch is none", "Origin is none"];
   expect(await findReleaseProblems(folder)).toEqual(others.map((text) => expect.stringContaining(text)));
 });

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { published } from "./pack-package.ts";
 import { readReleaseNotes } from "./release-notes.ts";
@@ -30,6 +30,28 @@ export async function findReleaseProblems(folder: string): Promise<string[]> {
       `Origin is ${origin ?? "none"}. npm compares it with the repository in ${others.join(", ")}: set that.`,
     );
   return problems;
+}
+
+/** Notes whether what is in dist/release can be published, and of which commit it is. */
+export async function noteReady(folder: string, isReady: boolean): Promise<void> {
+  await mkdir(join(folder, "dist"), { recursive: true });
+  if (isReady) await writeFile(readyFile(folder), await readCommit(folder));
+  else await rm(readyFile(folder), { force: true });
+}
+
+/** @returns what stands against publishing what is in dist/release */
+export async function findPublishProblems(folder: string): Promise<string[]> {
+  const commit = await readFile(readyFile(folder), "utf8").catch(() => undefined);
+  if (commit === (await readCommit(folder))) return findReleaseProblems(folder);
+  return ["dist/release is missing, not ready, or of another commit. Run `npm run release` first."];
+}
+
+function readyFile(folder: string): string {
+  return join(folder, "dist/release-ready");
+}
+
+function readCommit(folder: string): Promise<string> {
+  return runCommand("git", ["rev-parse", "HEAD"], { cwd: folder });
 }
 
 /** @returns the owner and the name at the end of an address of Git, whatever its form */

@@ -1,6 +1,7 @@
 /**
- * `npm run release`: makes in dist/release what a release consists of, and says what stands against it. Only with
- * `--publish`, it publishes the packages. The workflow "Release" runs it, and does the rest: images, tag and notes.
+ * `npm run release`: makes in dist/release what a release consists of, and says what stands against it. `npm run release
+ * -- --publish` then publishes the packages of it, and runs nothing that others have written but npm: it has credentials.
+ * The workflow "Release" runs both, and does the rest: images, tag and notes.
  */
 import { createHash } from "node:crypto";
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -11,7 +12,7 @@ import { binary, root } from "./clone.ts";
 import { packPackage, published } from "./pack-package.ts";
 import { say, showProblem, step } from "./progress.ts";
 import { readReleaseNotes } from "./release-notes.ts";
-import { findReleaseProblems } from "./release-problems.ts";
+import { findPublishProblems, findReleaseProblems, noteReady } from "./release-problems.ts";
 import { runCommand } from "./run-command.ts";
 
 const { publish } = parseArgs({ options: { publish: { type: "boolean", default: false } } }).values;
@@ -19,14 +20,15 @@ const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"
 const folder = join(root, "dist/release");
 
 try {
-  process.exit(await release());
+  process.exit(await (publish ? publishPrepared() : prepare()));
 } catch (error) {
   showProblem(error);
   process.exit(1);
 }
 
-async function release(): Promise<number> {
-  say(publish ? `Release of ${version}` : `Dry run of the release of ${version}: nothing is published.`);
+async function prepare(): Promise<number> {
+  say(`Dry run of the release of ${version}: nothing is published.`);
+  await noteReady(root, false);
   let isReady = true;
   for (const find of [
     () => findReleaseProblems(root),
@@ -34,20 +36,32 @@ async function release(): Promise<number> {
     () => findFailures("check:dependencies"),
   ]) {
     const found = await find();
-    for (const problem of found) say(`✗ ${problem}`);
+    sayProblems(found);
     isReady &&= found.length === 0;
-    if (publish && !isReady) return 1;
   }
 
-  const packed = await step("npm run build", buildAndPack);
+  await step("npm run build", buildAndPack);
   say(`\nIn dist/release:\n${await writeChecksums()}`);
-  for (const [name, tarball] of packed) await publishPackage(name, tarball);
-  if (publish) return 0;
+  for (const name of published) await publishPackage(name, ["--dry-run"]);
   say(
     `\nWith --publish, the packages would be in the registry now. Then the workflow pushes images and the tag v${version}.`,
   );
+  await noteReady(root, isReady);
   say(isReady ? "✓ Ready." : "✗ Not ready: see what is marked so above.");
   return isReady ? 0 : 1;
+}
+
+async function publishPrepared(): Promise<number> {
+  say(`Release of ${version}`);
+  const problems = await findPublishProblems(root);
+  sayProblems(problems);
+  if (problems.length > 0) return 1;
+  for (const name of published) await publishPackage(name);
+  return 0;
+}
+
+function sayProblems(problems: string[]): void {
+  for (const problem of problems) say(`✗ ${problem}`);
 }
 
 /** Runs a script, and shows the end of its output only if it fails. */
@@ -63,20 +77,17 @@ async function findFailures(script: string): Promise<string[]> {
   }
 }
 
-/** @returns the names of the packages, and their tarballs */
-async function buildAndPack(): Promise<Map<string, string>> {
+async function buildAndPack(): Promise<void> {
   // A build leaves what an earlier one made of a file that is gone.
   for (const name of published) await rm(join(root, "packages", name, "dist"), { recursive: true, force: true });
   await build();
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  const packed = new Map<string, string>();
-  for (const name of published) packed.set(`@booking-events/${name}`, await packPackage(name, folder));
+  for (const name of published) await packPackage(name, folder);
   await writeSoftwareBills();
   await copyFile(join(root, "THIRD-PARTY"), join(folder, "THIRD-PARTY"));
   const notes = readReleaseNotes(await readFile(join(root, "CHANGELOG.md"), "utf8"), version);
   if (notes !== undefined) await writeFile(join(folder, "NOTES.md"), `${notes}\n`);
-  return packed;
 }
 
 /** What each image and package consists of, in CycloneDX. */
@@ -110,7 +121,9 @@ async function writeChecksums(): Promise<string> {
  *
  * @throws Error if the registry has another package of this version: one version must not consist of two commits
  */
-async function publishPackage(name: string, tarball: string): Promise<void> {
+async function publishPackage(directory: string, options: string[] = []): Promise<void> {
+  const name = `@booking-events/${directory}`;
+  const tarball = join(folder, `booking-events-${directory}-${version}.tgz`);
   const known = await runCommand("npm", ["view", `${name}@${version}`, "dist.integrity"], { cwd: folder }).catch(
     () => "",
   );
@@ -121,7 +134,6 @@ async function publishPackage(name: string, tarball: string): Promise<void> {
     if (known.trim() === `sha512-${digest}`) return say(`${name} ${version} is published already.`);
     throw new Error(`The registry has a ${name} ${version} that is not this one. Raise the version.`);
   }
-  const options = publish ? [] : ["--dry-run"];
   await step(["npm publish", ...options, name].join(" "), () =>
     runCommand("npm", ["publish", ...options, tarball], { cwd: folder }),
   );
