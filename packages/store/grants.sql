@@ -109,7 +109,7 @@ grant select on bookings, booking_details, booking_details_unreadable, booking_h
 grant execute on function booking_at
   to booking_events_ops, booking_events_reader, booking_events_webhooks, booking_events_console;
 grant select, insert (name, last_id, snapshot_after), update (last_id, snapshot_after, moved_at, seen_at, active_id,
-    active_until, failing_since, breaker_opened_at, probe_at)
+    failing_since, breaker_opened_at, probe_at)
   on feed_readers to booking_events_reader, booking_events_webhooks;
 grant insert (reader, booking_id, done_id, change_id, since_id, attempts, first_failed_at, last_failed_at, retry_at,
     died_at, failure),

@@ -325,7 +325,6 @@ create table feed_readers (
   moved_at timestamptz not null default now(),
   seen_at timestamptz not null default now(),
   active_id uuid,
-  active_until timestamptz,
   failing_since timestamptz,
   breaker_opened_at timestamptz,
   probe_at timestamptz
@@ -345,10 +344,9 @@ comment on column feed_readers.last_id is
 comment on column feed_readers.snapshot_after is
   'While all bookings are handed over, in the order of their ids: the last one that has been dealt with. last_id is then the position of the feed at which that began. Null: no snapshot is under way.';
 comment on column feed_readers.moved_at is 'When last_id was set last.';
-comment on column feed_readers.seen_at is 'When the program was last known to run: it says so at least every 30 seconds.';
+comment on column feed_readers.seen_at is 'When the program was last known to run: it says so at least every 30 seconds, and every 3 while it delivers.';
 comment on column feed_readers.active_id is
-  'The process that delivers, until active_until. Whatever it writes counts only while its id is here. Null: any process may begin. Whoever moves last_id or changes feed_deliveries by hand sets it to null, so that the process reads them again.';
-comment on column feed_readers.active_until is 'When another process may take over.';
+  'The process that delivers. Whatever it writes counts only while its id is here. Another process takes its place when it has seen no change of this and seen_at for 10 seconds. Null: any process may begin. Whoever moves last_id or changes feed_deliveries by hand sets it to null, so that the process reads them again.';
 comment on column feed_readers.failing_since is 'Since when every attempt has failed. Null: the last one has not.';
 comment on column feed_readers.breaker_opened_at is
   'Since when nothing is delivered but one booking at a time, to see whether the consumer works again. Null: it works.';

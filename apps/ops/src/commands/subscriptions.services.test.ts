@@ -256,8 +256,7 @@ describe("set", () => {
 
   test("nobody posts by the old filter while that is remembered", async () => {
     await ops("add", "arrivals", "--url", hook);
-    await pool.query(`insert into feed_readers (name, active_id, active_until)
-      values ('arrivals', gen_random_uuid(), now() + interval '1 day')`);
+    await pool.query(`insert into feed_readers (name, active_id) values ('arrivals', gen_random_uuid())`);
     const setting = set("--country", "ES");
     await waitFor(async () => expect(await readRow()).toMatchObject({ pause_reason: "Its filter is being changed." }));
     expect(await readRow()).toMatchObject({ countries: null });
@@ -429,8 +428,8 @@ test("before a question it is told that there is no such subscription", async ()
 
 test("a subscription is removed once the process has let go of it", async () => {
   await ops("add", "arrivals", "--url", hook);
-  await pool.query(`insert into feed_readers (name, active_id, active_until)
-    values ('arrivals', gen_random_uuid(), now() + interval '1 second')`);
+  await pool.query(`insert into feed_readers (name, active_id, seen_at)
+    values ('arrivals', gen_random_uuid(), now() - interval '9 seconds')`);
   const removing = ops("remove", "arrivals", "--yes");
   expect(await removing).toMatchObject({ exitCode: 0, stdout: "Removed the subscription arrivals.\n" });
   const { rows } = await pool.query("select name from subscriptions union all select name from feed_readers");

@@ -7,6 +7,7 @@ import { removeSpent } from "./deliveries.ts";
 import type { DeliveryEvent } from "./delivery-event.ts";
 import { DueClock } from "./due-clock.ts";
 import type { ActiveConsumer } from "./host.ts";
+import { LeaseWatch } from "./lease-watch.ts";
 import {
   addReader,
   findReaders,
@@ -43,13 +44,14 @@ export interface Leaseholder {
   giveUp: (name: string, error: Error) => void;
 }
 
-/** Takes leases that nobody has, and renews those that the process holds, in one statement for all. */
+/** Takes leases that nobody has any more, and renews those that the process holds, in one statement for all. */
 export class LeaseKeeper {
   readonly #holder: Leaseholder;
   readonly #clock = new DueClock(0);
   #renewAtMs = 0;
   /** Those of which it was said that another process delivers. */
   readonly #standbys = new WeakSet<SingleConsumer | BatchConsumer>();
+  readonly #watch = new LeaseWatch();
 
   constructor(holder: Leaseholder) {
     this.#holder = holder;
@@ -117,18 +119,22 @@ export class LeaseKeeper {
     if (wanted.length === 0) return;
     const names = wanted.map(({ name }) => name);
     const readers = new Map((await findReaders(client, tables, names)).map((reader) => [reader.name, reader]));
+    const free = this.#watch.look([...readers.values()], performance.now());
     for (const options of wanted) {
       const { name } = options;
       const reader = readers.get(name);
-      if (reader === undefined) await addReader(client, tables, options);
-      else if (reader.owner !== reader.role) giveUp(name, new ForeignReaderError(name, reader.owner, reader.role));
+      if (reader === undefined) {
+        await addReader(client, tables, options);
+        free.push({ name, holder: null, seenAt: "" });
+      } else if (reader.owner !== reader.role) giveUp(name, new ForeignReaderError(name, reader.owner, reader.role));
     }
-    for (const lease of await takeLeases(client, tables, names)) await this.#begin(client, lease);
+    if (free.length > 0) for (const lease of await takeLeases(client, tables, free)) await this.#begin(client, lease);
     for (const options of wanted) this.#noteStandby(options);
   }
 
   async #begin(client: Queryable, lease: Lease): Promise<void> {
     const { tables, registered, begin, giveUp } = this.#holder;
+    this.#watch.noteOwn(lease);
     const options = registered.get(lease.name)?.options;
     if (options === undefined) return releaseLeases(client, tables, [lease]);
     try {

@@ -64,7 +64,7 @@ test("another process takes over from one that is frozen, whose work then does n
   await feed.save("A");
   await waitFor(() => expect(first.ids()).toEqual([1]));
   // As if it had been silent for the time of a lease, and another process had come.
-  await query("update feed_readers set active_until = now() - interval '1 s'");
+  await query("update feed_readers set active_id = null");
   const second = start({
     handle: async ({ change }, { client }) => {
       await client.query("insert into effects values ($1)", [-change.id]);
@@ -81,12 +81,39 @@ test("the lease of a dead process ends, though PostgreSQL's clock was ahead when
   const first = start();
   await isActive(first);
   await first.stop();
-  await query("update feed_readers set active_id = gen_random_uuid(), active_until = now() + interval '440 days'");
+  await query("update feed_readers set active_id = gen_random_uuid(), seen_at = now() + interval '440 days'");
   const second = start();
-  await isActive(second);
   await feed.save("A");
-  await waitFor(() => expect(second.ids()).toEqual([1]));
+  await waitFor(() => expect(second.ids()).toEqual([1]), takeover);
 });
+
+test("nobody takes the lease of a process that lives, when PostgreSQL's clock is set ahead", async () => {
+  const first = start();
+  await isActive(first);
+  const second = start();
+  await waitFor(() => expect(second.events).toContainEqual({ type: "standby", name: "test" }));
+  // To it, this looks as if the clock had been set an hour ahead after the lease was renewed.
+  await query("update feed_readers set seen_at = now() - interval '1 hour'");
+  await sleep(4_000);
+  await feed.save("A");
+  await waitFor(() => expect(first.ids()).toEqual([1]));
+  expect(second.events).not.toContainEqual({ type: "active", name: "test" });
+});
+
+test("a process takes what it has lost itself without waiting, as after an outage of PostgreSQL", async () => {
+  const proxy = await startCuttableProxy(url);
+  const consumer = start({ database: proxy.url });
+  await isActive(consumer);
+  proxy.cut();
+  await waitFor(() => expect(consumer.logged.join()).toContain("another process may deliver now"), takeover);
+  proxy.repair();
+  await feed.save("A");
+  await waitFor(async () => {
+    // It never sees it unchanged.
+    await query("update feed_readers set seen_at = clock_timestamp()");
+    expect(consumer.ids()).toEqual([1]);
+  }, takeover);
+}, 60_000);
 
 test("a process that has lost its lease aborts its handlers", async () => {
   const { ids, handed } = start({
@@ -97,7 +124,7 @@ test("a process that has lost its lease aborts its handlers", async () => {
   });
   await feed.save("A");
   await waitFor(() => expect(ids()).toEqual([1]));
-  await query("update feed_readers set active_id = gen_random_uuid(), active_until = now() + interval '2 s'");
+  await query("update feed_readers set active_id = gen_random_uuid(), seen_at = now()");
   // Nothing of it was recorded, so it is handed over again once the other lease has ended.
   await waitFor(() => expect(ids()).toEqual([1, 1]), takeover);
   await waitFor(async () => expect(await place()).toBe(1));

@@ -5,7 +5,10 @@ import type { FeedTables } from "../tables.ts";
 import type { CommonOptions } from "./consumer-options.ts";
 import { beforeAllBookings, type Place } from "./place.ts";
 
-/** For so long nobody else may deliver under a name, by PostgreSQL's clock. */
+/**
+ * For so long after a lease was last renewed, nobody else takes it. Each process measures that by its own clock: if
+ * PostgreSQL's were asked, all leases would end at once when somebody sets it.
+ */
 export const leaseMs = 10_000;
 
 export interface Beginner extends Required<Pick<CommonOptions, "name" | "from">> {}
@@ -22,8 +25,16 @@ export interface Lease {
   isBreakerOpen: boolean;
 }
 
-export interface Reader {
+/** A reader's lease as it was when somebody looked. */
+export interface SeenLease {
   name: string;
+  /** The token of the process that has it. Null: nobody has. */
+  holder: string | null;
+  /** Another text each time that the holder renews it. */
+  seenAt: string;
+}
+
+export interface Reader extends SeenLease {
   owner: string;
   /** The role that has asked. */
   role: string;
@@ -32,7 +43,8 @@ export interface Reader {
 /** @returns those that exist */
 export async function findReaders(client: Queryable, tables: FeedTables, names: string[]): Promise<Reader[]> {
   const { rows } = await client.query<Reader>(
-    `select name, owner::text as owner, current_user::text as role from ${tables.readers} where name = any($1)`,
+    `select name, owner::text as owner, current_user::text as role, active_id as holder, seen_at::text as "seenAt"
+     from ${tables.readers} where name = any($1)`,
     [names],
   );
   return rows;
@@ -77,10 +89,10 @@ async function findStart(client: Queryable, tables: FeedTables, from: Beginner["
 }
 
 /**
- * Takes the leases that nobody has. A reader that somebody else writes at this moment is left out, so that one that is
- * frozen keeps nobody else from the others.
+ * Takes leases, unless somebody has renewed or taken them since they were seen. A reader that somebody else writes at this
+ * moment is left out, so that one that is frozen keeps nobody else from the others.
  */
-export async function takeLeases(client: Queryable, tables: FeedTables, names: string[]): Promise<Lease[]> {
+export async function takeLeases(client: Queryable, tables: FeedTables, seen: SeenLease[]): Promise<Lease[]> {
   const token = randomUUID();
   const validUntilMs = performance.now() + leaseMs;
   const { rows } = await client.query<{
@@ -89,29 +101,19 @@ export async function takeLeases(client: Queryable, tables: FeedTables, names: s
     snapshotAfter: string | null;
     isBreakerOpen: boolean;
   }>(
-    `-- A lease that was written when the clock was ahead, which was set back since, ends as if it had been renewed now. Its
-     -- holder, if it lives, renews it.
-     with shortened as (
-       update ${tables.readers} set active_until = now() + make_interval(secs => $3::float8 / 1000)
-       where name in (
-         select name from ${tables.readers}
-         where name = any($1) and owner = current_user
-           and active_until > now() + 2 * make_interval(secs => $3::float8 / 1000)
-         for no key update skip locked
-       )
-     )
-     update ${tables.readers} as reader
-     set active_id = $2, active_until = now() + make_interval(secs => $3::float8 / 1000), seen_at = now()
+    `update ${tables.readers} as reader set active_id = $4, seen_at = now()
      from (
-       select name from ${tables.readers}
-       where name = any($1) and owner = current_user
-         and (active_id is null or active_until is null or active_until < now())
-       for no key update skip locked
+       select reader.name
+       from ${tables.readers} as reader
+       join unnest($1::text[], $2::uuid[], $3::text[]) as seen (name, holder, seen_at) on seen.name = reader.name
+       where owner = current_user and active_id is not distinct from holder
+         and (active_id is null or reader.seen_at::text = seen.seen_at)
+       for no key update of reader skip locked
      ) as free
      where reader.name = free.name
      returning reader.name, last_id::float8 as "lastId", snapshot_after as "snapshotAfter",
        breaker_opened_at is not null as "isBreakerOpen"`,
-    [names, token, leaseMs],
+    [seen.map(({ name }) => name), seen.map(({ holder }) => holder), seen.map(({ seenAt }) => seenAt), token],
   );
   return rows.map(({ name, lastId, snapshotAfter, isBreakerOpen }) => ({
     name,
@@ -136,13 +138,13 @@ export async function renewLeases(
 ): Promise<Renewed[]> {
   const { rows } = await client.query<Renewed>(
     `update ${tables.readers} as reader
-     set active_until = now() + make_interval(secs => $3::float8 / 1000), seen_at = now()
+     set seen_at = now()
      from unnest($1::text[], $2::uuid[]) as lease (name, token)
      where reader.name = lease.name and active_id = lease.token
      returning reader.name, exists (
        select from ${tables.deliveries} as delivery where delivery.reader = reader.name and retry_at is not null
      ) as "hasWaiting"`,
-    [...columnsOf(leases), leaseMs],
+    columnsOf(leases),
   );
   return rows;
 }
@@ -153,7 +155,7 @@ export async function releaseLeases(
   leases: Pick<Lease, "name" | "token">[],
 ): Promise<void> {
   await client.query(
-    `update ${tables.readers} as reader set active_id = null, active_until = null, seen_at = now()
+    `update ${tables.readers} as reader set active_id = null, seen_at = now()
      from unnest($1::text[], $2::uuid[]) as lease (name, token)
      where reader.name = lease.name and active_id = lease.token`,
     columnsOf(leases),

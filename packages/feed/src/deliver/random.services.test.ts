@@ -123,7 +123,7 @@ class TestProcess {
     this.#cut();
     this.#controller.abort();
     // As if the time of its leases had passed.
-    await pool.query("update feed_readers set active_until = now() - interval '1 s'");
+    await pool.query("update feed_readers set active_id = null");
     await this.#ended;
   }
 

@@ -29,8 +29,8 @@ beforeEach(async () => {
     [[a, b, c]],
   );
   await pool.query(
-    `insert into feed_readers (name, last_id, active_id, active_until)
-     select name, 9, gen_random_uuid(), now() + interval '10 s' from unnest(array['posts', 'others']) as name`,
+    `insert into feed_readers (name, last_id, active_id)
+     select name, 9, gen_random_uuid() from unnest(array['posts', 'others']) as name`,
   );
 });
 

@@ -108,14 +108,18 @@ test("what has failed for days before it was paused does not pause it again", as
   expect(rows).toEqual([{ name: "posted" }]);
 });
 
-test("a subscription is removed with its reader, once no process delivers", async () => {
+test.each([
+  ["has renewed its lease for 10 seconds", "now() - interval '10 seconds'"],
+  ["can have renewed it, because PostgreSQL's clock was ahead then", "now() + interval '440 days'"],
+])("a subscription is removed with its reader, once no process %s", async (_, seenAt) => {
   await insertSubscription(pool, posted);
-  await pool.query(`insert into feed_readers (name, active_id, active_until)
-    values ('posted', gen_random_uuid(), now() + interval '10 seconds'), ('another', null, null)`);
+  await pool.query(
+    `insert into feed_readers (name, active_id) values ('posted', gen_random_uuid()), ('another', null)`,
+  );
   await pool.query("insert into feed_deliveries (reader, booking_id, done_id) values ('posted', gen_random_uuid(), 1)");
   expect(await removeSubscription(pool, "posted")).toBe("busy");
   expect(await findSubscription(pool, "posted")).toBeDefined();
-  await pool.query("update feed_readers set active_until = now()");
+  await pool.query(`update feed_readers set seen_at = ${seenAt}`);
   expect(await removeSubscription(pool, "posted")).toBe("removed");
   expect(await removeSubscription(pool, "posted")).toBe("unknown");
   const { rows } = await pool.query(

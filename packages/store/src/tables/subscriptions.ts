@@ -313,7 +313,8 @@ export async function removeSubscription(client: Queryable, name: string): Promi
 /** Locks the reader, so that it stays as it is. */
 async function isBusy(client: Queryable, name: string): Promise<boolean> {
   const { rows } = await client.query<{ isBusy: boolean }>(
-    `select active_id is not null and active_until > now() as "isBusy" from feed_readers where name = $1 for update`,
+    `select active_id is not null and abs(extract(epoch from now() - seen_at)) < 10 as "isBusy"
+     from feed_readers where name = $1 for update`,
     [name],
   );
   return rows[0]?.isBusy ?? false;
