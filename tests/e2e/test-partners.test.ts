@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { waitFor } from "@booking-events/harness";
 import { fetchAsPartner } from "@booking-events/harness/fetch-as-partner";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { runOps } from "@booking-events/ops/testing/run-ops";
 import { createPool } from "@booking-events/store";
+import { Redis } from "ioredis";
 import { beforeAll, expect, test } from "vitest";
 import { postAccepted } from "./post-event.ts";
 import { shareSurroundings } from "./surroundings.ts";
@@ -97,7 +99,14 @@ test("a test partner and another one with the same references go the whole way s
     expect.objectContaining({ command: "bookings restore", arguments: expect.objectContaining({ test: true }) }),
   );
 
-  // A guest is erased in both.
+  // A guest is erased in both. Of an event that can't be read, only its subject says where it belongs.
+  const damaged = randomUUID();
+  const redis = new Redis(shared.environment["REDIS_URL"] ?? "");
+  await redis.hset(`${shared.environment["QUEUE_PREFIX"]}:events:${damaged}`, {
+    data: `{"damaged": "${guest.consumerEmail}"`,
+    subject: `acme-test ${"x".repeat(16)} test`,
+  });
+  redis.disconnect();
   await ops("guests", "erase", "--email", guest.consumerEmail, "--reason", "a request", "--yes");
   const testPool = createPool({
     databaseUrl: shared.environment["DATABASE_URL"] ?? "",
@@ -111,6 +120,9 @@ test("a test partner and another one with the same references go the whole way s
       expect((await pool.query("select payload, erased_at is not null as erased from bookings")).rows).toEqual([
         { payload: null, erased: true },
       ]);
+    const letters = "select event_id, resolution from dead_letters";
+    expect((await shared.pool.query(letters)).rows).toEqual([]);
+    expect((await testPool.query(letters)).rows).toEqual([{ event_id: damaged, resolution: "erased" }]);
   } finally {
     await testPool.end();
   }

@@ -117,9 +117,9 @@ async function findEverywhere(erasing: Erasing, known: ReadonlySet<string> = new
   const { pool, queue, key, search, isTest } = erasing;
   const queued = new Map<string, QueuedMatch>();
   for await (const events of queue.read())
-    for (const { shard, jobId, text } of events) {
+    for (const { shard, jobId, text, isTest: hasTestSubject } of events) {
       const match = matchEnvelope(search, text, (booking) => known.has(nameOf(booking)));
-      const isOfTest = match?.isReadable === true && match.isTest;
+      const isOfTest = match?.isReadable ? match.isTest : hasTestSubject;
       // A replay may have put the event into another shard as well.
       if (match !== undefined && isOfTest === isTest)
         queued.set(`${shard} ${jobId}`, { shard, jobId, match, isTest, closeness: match.closeness });

@@ -1,3 +1,4 @@
+import { isTestSubject } from "../events/event-subject.ts";
 import { queueKeys, retryingName } from "../events/queue-name.ts";
 import { connectToRedis, type QueueLocation } from "../redis/connect-to-redis.ts";
 import { parseInfo } from "../redis/durability.ts";
@@ -11,6 +12,8 @@ export interface QueuedJob {
   jobId: string;
   /** The unchanged text from Redis: usually an envelope. */
   text: string;
+  /** Its subject is that of a test partner's event. */
+  isTest: boolean;
 }
 
 export interface Rewritten {
@@ -111,10 +114,10 @@ function openShard(location: QueueLocation, shard: number) {
   const lists = ["active", "wait", "delayed", "failed", "prioritized", retryingName, "stalled"].map(queueKey);
 
   async function readEvents(jobIds: string[]): Promise<QueuedJob[]> {
-    const texts = await Promise.all(jobIds.map((jobId) => redis.hget(queueKey(jobId), "data")));
+    const jobs = await Promise.all(jobIds.map((jobId) => redis.hmget(queueKey(jobId), "data", "subject")));
     return jobIds.flatMap((jobId, index) => {
-      const text = texts[index];
-      return typeof text === "string" ? [{ shard, jobId, text }] : [];
+      const [text, subject] = jobs[index] ?? [];
+      return typeof text === "string" ? [{ shard, jobId, text, isTest: isTestSubject(subject ?? "") }] : [];
     });
   }
 
