@@ -60,6 +60,9 @@ export type Figure =
   | "postgresCpuUs"
   /** Of the load generator. */
   | "loadCpuUs"
+  /** CPU time of a process in a second, and its resident memory. */
+  | "cpuMsPerSecond"
+  | "memoryMiB"
   /** Thousands of instructions: of the process under test, of Redis and of PostgreSQL. */
   | "kInstructions"
   | "redisKInstructions"

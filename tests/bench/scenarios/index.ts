@@ -5,6 +5,7 @@ import { batch } from "./batch.ts";
 import { deliver } from "./deliver.ts";
 import { endToEnd } from "./end-to-end.ts";
 import { growth } from "./growth.ts";
+import { resources } from "./resources.ts";
 
 /** To add one: a file beside this one, and an entry here. */
-export const scenarios: readonly Scenario[] = [accept, apply, batch, deliver, endToEnd, growth];
+export const scenarios: readonly Scenario[] = [accept, apply, batch, deliver, endToEnd, growth, resources];
