@@ -27,8 +27,9 @@ const withServices = {
 
 export const withProcesses = {
   ...withServices,
-  // They start processes, and wait until dead ones are noticed. A busy machine needs long for both.
+  // They start processes, and wait until dead ones are noticed. A busy machine needs long for both, and for a page.
   testTimeout: 120_000,
+  expect: { poll: { timeout: 20_000 } },
 };
 
 export default defineConfig({
