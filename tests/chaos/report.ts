@@ -48,7 +48,7 @@ export interface ChaosReport extends Report {
   machineFaults: MachineFaultReport[];
 }
 
-export const noClockSteps = "There is no libfaketime on this machine, so no clock is set.";
+export const noClockSteps = "No clock is set: this machine has no libfaketime, or servers have replicas.";
 const maxViolationsOfAKind = 20;
 const maxExamplesShown = 3;
 const maxExampleLength = 250;
