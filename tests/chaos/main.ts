@@ -71,7 +71,8 @@ try {
 } catch (error) {
   const advice = error instanceof SetupProblem ? `\n${error.advice}` : "";
   process.stderr.write(`${error instanceof Error ? error.message : error}${advice}\n`);
-  process.exitCode = 2;
+  // What the run has begun may wait for servers that are gone.
+  process.exit(2);
 }
 
 async function main(): Promise<number> {
