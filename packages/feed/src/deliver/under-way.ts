@@ -8,9 +8,8 @@ interface Mark<Place> {
  * all that has to be kept.
  */
 export class UnderWay<Place> {
-  /** The first `#start` are done. They are removed in large steps, so that each costs little. */
-  #marks: Mark<Place>[] = [];
-  #start = 0;
+  /** From the first that is not done. */
+  readonly #marks: Mark<Place>[] = [];
   #doneUpTo: Place;
   #readUpTo: Place;
 
@@ -30,7 +29,7 @@ export class UnderWay<Place> {
   }
 
   get size(): number {
-    return this.#marks.length - this.#start;
+    return this.#marks.length;
   }
 
   /** @returns call it when the item is done; more often does no harm */
@@ -52,12 +51,9 @@ export class UnderWay<Place> {
   }
 
   #advance(): void {
-    for (let mark = this.#marks[this.#start]; mark?.isDone; mark = this.#marks[this.#start]) {
-      this.#doneUpTo = mark.place;
-      this.#start += 1;
+    for (let [first] = this.#marks; first?.isDone; [first] = this.#marks) {
+      this.#doneUpTo = first.place;
+      this.#marks.shift();
     }
-    if (this.#start * 2 < this.#marks.length) return;
-    this.#marks = this.#marks.slice(this.#start);
-    this.#start = 0;
   }
 }
