@@ -18,8 +18,8 @@ BookingQueues.prototype.add = function readAndAdd(entry) {
   add.call(this, entry);
 };
 
-Finder.prototype.find = async function findWithEarlyContent(wanted) {
-  const found = await find.call(this, wanted);
+Finder.prototype.find = async function findWithEarlyContent(wanted, options) {
+  const found = await find.call(this, wanted, options);
   const early = await read.get(wanted.changeId ?? 0);
   return early === undefined ? found : { ...found, change: early };
 };

@@ -39,9 +39,9 @@ export function judge(
   change: Pick<BookingChange, "change" | "changedAt" | "payload">,
   handed: Handed,
 ): { isWanted: boolean; handed: Handed } {
-  const isTold = alwaysTold.includes(change.change) || change.payload === null;
-  if (isTold || !isInside(filter, change)) {
-    const isWanted = isTold ? handed !== "never" || asksForAll(filter, change) : handed === "inside";
+  const holdsNothing = change.payload === null;
+  if (holdsNothing || !isInside(filter, change)) {
+    const isWanted = holdsNothing ? handed !== "never" || asksForAll(filter, change) : handed === "inside";
     return { isWanted, handed: isWanted ? "outside" : handed };
   }
   const isWanted = filter.changes?.includes(change.change) ?? true;

@@ -27,7 +27,7 @@ export class Finder {
   }
 
   /** @param options.mayWait other attempts are under way, whose ends may be gathered for the same query */
-  find(wanted: Wanted, { mayWait }: { mayWait: boolean } = { mayWait: false }): Promise<Found> {
+  find(wanted: Wanted, { mayWait }: { mayWait: boolean }): Promise<Found> {
     const found = new Promise<Found>((resolve, reject) => {
       this.#waiting.push({ wanted, resolve, reject, sinceMs: performance.now() });
     });
