@@ -28,6 +28,11 @@ test("the attempts end after three days by default", () => {
   expect(spentMs).toBeLessThan(76 * hourMs + minuteMs);
 });
 
+test("no attempt is made once the pauses have come exactly to the limit", () => {
+  const policy = { firstPauseMs: secondMs, longestPauseMs: secondMs, giveUpAfterMs: 2 * secondMs };
+  expect([1, 2, 3].map((attempts) => pauseAfter(attempts, policy, 0))).toEqual([secondMs, secondMs, null]);
+});
+
 const policies = fc
   .record({ firstPauseMs: fc.nat(10_000), longestPauseMs: fc.nat(100_000), giveUpAfterMs: fc.nat(1_000_000) })
   .filter(({ firstPauseMs, longestPauseMs }) => firstPauseMs > 0 && longestPauseMs >= firstPauseMs);

@@ -14,6 +14,7 @@ test("five bookings that fail in a row open it, and cost none of them an attempt
   expect(breaker.isOpen).toBe(true);
   // What was under way when it opened.
   expect(breaker.fail(fresh)).toBe("free");
+  expect(breaker.probes).toBe(0);
 });
 
 test("it is probed after pauses that grow from a second to a minute", () => {

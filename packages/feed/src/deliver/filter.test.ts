@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { BookingChange } from "../read-changes.ts";
 import type { DeliveryFilter } from "./consumer-options.ts";
-import { type Handed, judge } from "./filter.ts";
+import { type Handed, judge, kindsThatStandForOthers, kindsToLookAt, needsMemory } from "./filter.ts";
 
 type Judged = Pick<BookingChange, "change" | "changedAt" | "payload">;
 
@@ -54,6 +54,8 @@ describe("a filter by country", () => {
   );
 });
 
+const arrival = { fromDays: 0, toDays: 7 };
+
 describe("a filter by arrival", () => {
   test.each([
     ["2026-11-25", false],
@@ -63,7 +65,7 @@ describe("a filter by arrival", () => {
     ["0001-01-01", false],
     ["soon", false],
   ])("compares %s with the day of the change in UTC", (date, isWanted) => {
-    expect(hand({ arrival: { fromDays: 0, toDays: 7 } }, [aChange("created", { date })])).toEqual([isWanted]);
+    expect(hand({ arrival }, [aChange("created", { date })])).toEqual([isWanted]);
   });
 });
 
@@ -73,6 +75,47 @@ test("a filter by change reports those, and when a booking that was handed over 
   );
   expect(hand({ changes: ["created"] }, changes)).toEqual([false, true, false, true, false, true]);
 });
+
+test("a filter by change that names the end of bookings reports that of any", () => {
+  const [deleted, erased] = [aChange("deleted", null), aChange("erased", null)];
+  expect(hand({ changes: ["deleted"] }, [erased])).toEqual([false]);
+  expect(hand({ changes: ["deleted"] }, [deleted])).toEqual([true]);
+  expect(hand({ changes: ["deleted"], countries: ["ES"] }, [deleted])).toEqual([false]);
+  expect(hand({ changes: ["deleted"], arrival }, [deleted])).toEqual([false]);
+  expect(hand({}, [deleted])).toEqual([false]);
+});
+
+test("a change whose content is gone is reported like an end", () => {
+  const gone = aChange("updated", null);
+  expect(hand({ countries: ["ES"] }, [gone, aChange("updated", { country: "ES" }), gone])).toEqual([false, true, true]);
+});
+
+test.each([
+  [{}, false],
+  [{ partners: ["acme"] }, false],
+  [{ changes: ["created"] }, true],
+  [{ countries: ["ES"] }, true],
+  [{ arrival }, true],
+] satisfies [DeliveryFilter, boolean][])(
+  "that a booking was handed over is remembered for %j: %j",
+  (filter, isNeeded) => {
+    expect(needsMemory(filter)).toBe(isNeeded);
+  },
+);
+
+test.each([
+  [{}, null, null],
+  [{ countries: ["ES"] }, null, null],
+  [{ changes: ["created"] }, ["created", "deleted", "erased"], ["created", "deleted", "erased"]],
+  [{ changes: ["created"], countries: ["ES"] }, null, ["created", "deleted", "erased"]],
+  [{ changes: ["created"], arrival }, null, ["created", "deleted", "erased"]],
+] satisfies [DeliveryFilter, FeedChange[] | null, FeedChange[] | null][])(
+  "for %j, %j are looked at, and %j stand for others",
+  (filter, lookedAt, standing) => {
+    expect(kindsToLookAt(filter)).toEqual(lookedAt);
+    expect(kindsThatStandForOthers(filter)).toEqual(standing);
+  },
+);
 
 const anyChange = fc
   .record({
@@ -85,7 +128,7 @@ const anyFilter: fc.Arbitrary<DeliveryFilter> = fc.record(
   {
     changes: fc.constantFrom<FeedChange[]>(["created"], ["updated"], ["deleted"]),
     countries: fc.constant(["ES"]),
-    arrival: fc.constant({ fromDays: 0, toDays: 7 }),
+    arrival: fc.constant(arrival),
   },
   { requiredKeys: [] },
 );

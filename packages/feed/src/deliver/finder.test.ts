@@ -27,6 +27,30 @@ test("what may not wait is read at once, together with all else that waits", asy
   expect(namesRead()).toEqual([["a", "b"]]);
   reads[0]?.answer();
   expect(await b).toEqual({ name: "b" });
+  await vi.advanceTimersByTimeAsync(gatherMs);
+  void find("c", true);
+  await setImmediate();
+  expect(namesRead()).toEqual([["a", "b"]]);
+});
+
+test("what may not wait is read once, however much of it comes together", async () => {
+  const { find, namesRead } = startFinder();
+  void find("a", false);
+  void find("b", false);
+  await setImmediate();
+  await setImmediate();
+  expect(namesRead()).toEqual([["a", "b"]]);
+});
+
+test("an error is that of all who wait, and the next are read again", async () => {
+  const failure = new Error("PostgreSQL is away");
+  const read = vi.fn().mockRejectedValueOnce(failure).mockResolvedValue(["found"]);
+  const finder = new Finder(read);
+  const find = () => finder.find({} as Wanted, { mayWait: false });
+  const both = [find(), find()];
+  await expect(both[0]).rejects.toBe(failure);
+  await expect(both[1]).rejects.toBe(failure);
+  expect(await find()).toBe("found");
 });
 
 test("what may wait does so for others, but not for long", async () => {
