@@ -1,6 +1,6 @@
 import type { EventKind } from "@booking-events/schema";
 import { describe, expect, test } from "vitest";
-import { type BookingState, type FoldEvent, foldEvents, isSameState } from "./fold.ts";
+import { type BookingState, type FoldEvent, foldEvents, isSameState, recallContent } from "./fold.ts";
 
 const hourMs = 3_600_000;
 const duplicateWindowMs = 72 * hourMs;
@@ -189,4 +189,13 @@ describe("later events do the same to two states", () => {
     expect(isSameState(state, other)).toBe(false);
     expect(isSameState(other, state)).toBe(false);
   });
+});
+
+test("the booking still knows the content whose event has left the log, and no other", () => {
+  const logged = { digest: "of e1", eventId: "e1", newestKeylessSequence: 1 };
+  const stored = { digest: "A", eventId: "e1", newestKeylessSequence: 2 };
+  expect(recallContent(logged, stored)).toEqual({ ...logged, digest: "A" });
+  expect(recallContent(logged, { ...stored, eventId: "e2" })).toEqual(logged);
+  expect(recallContent(logged, null)).toEqual(logged);
+  expect(recallContent(null, stored)).toBeNull();
 });
