@@ -8,6 +8,13 @@ const dayWithZone = (day: string) => ({ ...dayAlone(day), hasZone: true });
 const local = (day: string) => ({ ...dayAlone(day), hasTime: true });
 const instant = (day: string, moment: string) => ({ day, moment, hasTime: true, hasZone: true });
 
+/** The text with each character left out, repeated, or replaced by another. */
+function nearly(text: string): string[] {
+  return [...text].flatMap((char, at) =>
+    ["", char + char, ..."0123456789x-:.TZ"].map((other) => text.slice(0, at) + other + text.slice(at + 1)),
+  );
+}
+
 describe("readDate", () => {
   test.each([
     ["2026-06-14", dayAlone("2026-06-14")],
@@ -44,11 +51,21 @@ describe("readDate", () => {
     ["2026-06-14T07:27:17Z[UTC]", instant("2026-06-14", "2026-06-14T07:27:17Z")],
     ["2026-12-31T23:00:00-09:30", instant("2026-12-31", "2027-01-01T08:30:00Z")],
     ["2026-06-14T07:27:17+14:00", instant("2026-06-14", "2026-06-13T17:27:17Z")],
+    ["2026-06-14T07:27:17+05:59", instant("2026-06-14", "2026-06-14T01:28:17Z")],
+    [`2026-06-14T07:27:17.${"0".repeat(107)}Z`, instant("2026-06-14", "2026-06-14T07:27:17.000000Z")],
     ["1900-01-01T00:00:00+01:00", instant("1900-01-01", "1899-12-31T23:00:00Z")],
     ["2999-12-31T23:00:00-01:00", instant("2999-12-31", "3000-01-01T00:00:00Z")],
   ])("reads %j", (text, read) => {
     expect(readDate(text)).toEqual(read);
   });
+
+  test.each(["2026-06-14", "1999-12-28", "2026-10-05", "2026-06-14T07:27:17Z", "1999-12-28T23:27:17.335123Z"])(
+    "reads what is nearly %j the same with white space before it",
+    (text) => {
+      for (const sent of [text, `x${text}`, ...nearly(text)])
+        expect([sent, readDate(sent)]).toEqual([sent, readDate(` ${sent}`)]);
+    },
+  );
 
   test.each([
     "0001-01-01",

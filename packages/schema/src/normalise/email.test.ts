@@ -19,6 +19,9 @@ describe("readEmail", () => {
     ["<ada@example.com>", "ada@example.com"],
     ["Ada <ada@example.com>", "ada@example.com"],
     ["Ada Lovelace<ada@example.com>", "ada@example.com"],
+    ["Ada < ada@example.com >", "ada@example.com"],
+    ['"robin@example.com" <ada@example.com>', "ada@example.com"],
+    ['robin"s"@example.com <ada@example.com>', "ada@example.com"],
     ['"Lovelace, Ada (ada@home.example)" <ada@example.com>', "ada@example.com"],
     ['"A \\"quoted\\" <name>" <ada@example.com>', "ada@example.com"],
     ["Lovelace, Ada <ada@example.com>", "ada@example.com"],
@@ -34,11 +37,16 @@ describe("readEmail", () => {
     ["爱达 ada@example.com", "ada@example.com"],
     ["E-mail:\u00a0mailto:ada@example.com;", "ada@example.com"],
     ["MAILTO:ada%2Btrip@example.com?subject=Trip", "ada+trip@example.com"],
+    ["mailto:ada@example.com%20", "ada@example.com"],
     ["mailto:%E0%A4%A@example.com", "%E0%A4%A@example.com"],
+    ["mailto: %E0%A4%A@example.com", "%E0%A4%A@example.com"],
     ["ada@example.com;", "ada@example.com"],
     [", ada@example.com ,", "ada@example.com"],
+    [",;ada@example.com", "ada@example.com"],
     ["ada@example.com (Ada Lovelace)", "ada@example.com"],
     ['"ada@example.com"', "ada@example.com"],
+    ["'ada@example.com'", "ada@example.com"],
+    ["' ada@example.com '", "ada@example.com"],
     ["ada@example.com.", "ada@example.com"],
     ["ａｄａ＠ｅｘａｍｐｌｅ．ｃｏｍ", "ada@example.com"],
     ["用户@例子.广告", "用户@例子.广告"],
@@ -49,6 +57,7 @@ describe("readEmail", () => {
     ['Ada <"ada@home"@example.com>', '"ada@home"@example.com'],
     ["ada@[192.0.2.1]", "ada@[192.0.2.1]"],
     [`${"x".repeat(1_012)}@example.com`, `${"x".repeat(1_012)}@example.com`],
+    [`${"x".repeat(1_006)} <ada@example.com>`, "ada@example.com"],
   ])("reads %j", (text, address) => {
     expect(readEmail(text)).toBe(address);
   });
@@ -79,6 +88,9 @@ describe("readEmail", () => {
     "Sam <sam@example.com>, Robin <robin@example.com>",
     "robin@example.com, Sam <sam@example.com>",
     "robin@example.com <sam@example.com>",
+    "sam@example.com <sam>",
+    "sam@example.com (home) too",
+    "xmailto://sam@example.com",
     "sam@exam ple.com",
     "sam@example.com>",
     "<sam@example.com",
@@ -91,6 +103,7 @@ describe("readEmail", () => {
     "https://example.com",
     "n/a",
     `${"x".repeat(1_013)}@example.com`,
+    `${"x".repeat(1_007)} <sam@example.com>`,
   ])("finds no single address in %j", (text) => {
     expect(readEmail(text)).toBeUndefined();
   });
