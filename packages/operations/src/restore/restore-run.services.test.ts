@@ -8,6 +8,8 @@ const { pool } = useTestDatabase();
 const progress = { count: () => {}, wait: () => {} };
 
 beforeEach(async () => {
+  // The clock stands still: nothing is given up by itself.
+  vi.useFakeTimers({ toFake: ["Date"] });
   await pool.query("truncate booking_events, dead_letters");
 });
 afterEach(() => void vi.useRealTimers());
@@ -68,7 +70,6 @@ test("what has become of each event is counted once, however many they are", asy
 });
 
 test("results are waited for as long as some come", async () => {
-  vi.useFakeTimers({ toFake: ["Date"] });
   const run = await start(3);
   const ended = run.waitForResults(undefined);
   for (const number of [0, 1]) {
