@@ -4,9 +4,11 @@ import { useTestDatabase } from "@booking-events/harness/test-database";
 import { ExactNumber } from "@booking-events/schema";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FeedGapError, ForeignReaderError } from "../errors.ts";
+import { tablesIn } from "../tables.ts";
 import { startCuttableProxy } from "../testing/cuttable-proxy.ts";
 import { FeedOfBookings } from "../testing/feed-of-bookings.ts";
 import { startDelivering, type TestConsumer } from "../testing/start-delivering.ts";
+import { findDue } from "./deliveries.ts";
 import type { DeliveryContext } from "./delivery.ts";
 import { RetryAfter, StopDelivering } from "./errors.ts";
 import { freshMs } from "./look-up-delivery.ts";
@@ -251,6 +253,24 @@ describe("a booking whose handler fails", () => {
     await query("update feed_deliveries set retry_at = now()");
     const { ids } = start({ concurrency: 1 });
     await waitFor(() => expect(ids()).toEqual([3, 1, 2]));
+  });
+
+  test("is not due at once because it failed while others are asked for", async () => {
+    await query("insert into feed_readers (name, last_id) values ('test', 0)");
+    const client = await pool.connect();
+    try {
+      await client.query("begin");
+      await query(
+        `insert into feed_deliveries (reader, booking_id, change_id, since_id, attempts, first_failed_at, last_failed_at,
+           retry_at, failure)
+         values ('test', gen_random_uuid(), 1, 1, 1, now(), now(), now() + interval '1 hour', 'no')`,
+      );
+      const [due] = await findDue(client, tablesIn("public"), { names: ["test"], limit: 10 });
+      expect(due?.dueInMs).toBeGreaterThan(0);
+    } finally {
+      await client.query("rollback");
+      client.release();
+    }
   });
 
   test("does not wait for as long as PostgreSQL's clock was ahead when it failed", async () => {

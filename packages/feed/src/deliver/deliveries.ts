@@ -157,8 +157,9 @@ export async function findDue(
 ): Promise<DueDelivery[]> {
   const { rows } = await client.query<DueDelivery>(
     `select reader.name, due.booking_id as "bookingId", due.change_id::float8 as "changeId",
-       -- If the clock was ahead at the failure, and was set back since, the delivery would wait for as long.
-       case when due.last_failed_at > now() then 0
+       -- If the clock was ahead at the failure, and was set back since, the delivery would wait for as long. Not now(), which
+       -- may be before another transaction began that has ended since.
+       case when due.last_failed_at > clock_timestamp() then 0
          else (extract(epoch from due.retry_at - now()) * 1000)::float8 end as "dueInMs", due.arrives_soon as "arrivesSoon"
      from unnest($1::text[]) as reader (name)
      cross join lateral (
