@@ -53,7 +53,7 @@ const ownConnections = 3;
 /**
  * Hands the changes of the feed to consumers. They share the connections and the queries, so one that has nothing to do
  * costs next to nothing. Any number of processes may do so for the same names: one at a time is active for each, and
- * another takes over within some seconds of its death.
+ * another takes over some 11 seconds after its death.
  */
 export class Deliverer {
   readonly #options: Required<DelivererOptions>;

@@ -310,7 +310,10 @@ export async function removeSubscription(client: Queryable, name: string): Promi
   return "removed";
 }
 
-/** Locks the reader, so that it stays as it is. */
+/**
+ * Whether a process has renewed its lease within the 10 s for which nobody else takes it. A time in the future is from a clock
+ * that was ahead. Locks the reader, so that it stays as it is.
+ */
 async function isBusy(client: Queryable, name: string): Promise<boolean> {
   const { rows } = await client.query<{ isBusy: boolean }>(
     `select active_id is not null and abs(extract(epoch from now() - seen_at)) < 10 as "isBusy"
