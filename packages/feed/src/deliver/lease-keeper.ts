@@ -139,6 +139,8 @@ export class LeaseKeeper {
     if (options === undefined) return releaseLeases(client, tables, [lease]);
     try {
       const place = lease.place ?? (await placeAgain(client, tables, { ...options, ...lease }));
+      // Meanwhile it may have been removed.
+      if (registered.get(lease.name)?.options !== options) return await releaseLeases(client, tables, [lease]);
       this.#standbys.delete(options);
       begin(options, { ...lease, place });
     } catch (error) {

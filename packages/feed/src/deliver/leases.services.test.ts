@@ -215,3 +215,24 @@ test("many idle consumers share three connections and few queries", async () => 
   await ended;
   expect(await query("select from feed_readers where active_id is not null")).toEqual([]);
 }, 90_000);
+
+test("a consumer that is removed while it begins again gives its lease back", async () => {
+  await query("insert into feed_readers (name, last_id) values ('test', null)");
+  const proxy = await startCuttableProxy(url);
+  const controller = new AbortController();
+  const deliverer = new Deliverer({ database: proxy.url, logger: { info: () => {}, warn: () => {} } });
+  const handed: string[] = [];
+  deliverer.add({ name: "test", handle: async ({ key }) => void handed.push(key), onStopped: () => {} });
+  const held = proxy.holdAnswer("remove_spent_deliveries");
+  const ended = deliverer.run(controller.signal);
+  const goOn = await held;
+  await deliverer.remove("test");
+  goOn();
+  await waitFor(async () => expect(await query("select active_id from feed_readers")).toEqual([{ active_id: null }]));
+  await feed.save("A");
+  const other = start();
+  await waitFor(() => expect(other.ids()).toEqual([1]));
+  controller.abort();
+  await ended;
+  expect(handed).toEqual([]);
+});
