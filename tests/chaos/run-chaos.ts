@@ -94,7 +94,7 @@ async function postAmidFaults(run: Run, options: ChaosOptions): Promise<ChaosRep
   const rowLocks = (await locking).length;
 
   say("All faults are over and all partners have stopped.");
-  await Promise.all([erasures.rest(), restores.rest(), subscribers.rest()]);
+  await Promise.all([erasures.rest(), restores.rest(), subscribers.rest(), followers.rest()]);
   await run.drain(standstillMs);
   await judge(run, { followers, readers, erasures, restores, subscribers, stranger, onTrial });
   const report = await run.report(load.posts, { erased: erasures.names, restores: restores.all });

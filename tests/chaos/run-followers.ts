@@ -39,10 +39,15 @@ export class Followers {
     signal.addEventListener("abort", () => void Promise.all(this.#followers.map(kill)), { once: true });
   }
 
-  /** @returns what is wrong with the changes that they have handled, after they have handled the last one */
-  async finish(): Promise<string[]> {
+  /** From now on, none is killed. */
+  async rest(): Promise<void> {
     this.#stopping.abort();
     await this.#killing;
+  }
+
+  /** @returns what is wrong with the changes that they have handled, after they have handled the last one */
+  async finish(): Promise<string[]> {
+    await this.rest();
     const isAtEnd = await this.#comeToTheEnd();
     await Promise.all(this.#followers.map(kill));
     if (!isAtEnd) return [`after ${this.#kills} kills, followers no longer go on to the end of the feed`];
