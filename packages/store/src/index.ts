@@ -4,7 +4,7 @@ export { createPool } from "./connect/pool.ts";
 export { inPreparedTransaction, queryPrepared } from "./connect/prepared-transaction.ts";
 export type { Queryable } from "./connect/queryable.ts";
 export { RollBack, staleStatement } from "./connect/roll-back.ts";
-export { ServerClient } from "./connect/server-client.ts";
+export { type Breakable, ServerClient } from "./connect/server-client.ts";
 export { settleAll } from "./connect/settle-all.ts";
 export { inTransaction, NotBegun, readOneSnapshot } from "./connect/transaction.ts";
 export { beginWithLimits, defaultSchema, setLockTimeout, testSchemaOf } from "./connect/transaction-limits.ts";

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createPool, defaultSchema } from "@booking-events/store";
 import type pg from "pg";
@@ -46,8 +47,14 @@ interface Registration {
   onStopped: (error: Error) => void;
 }
 
-/** How long handlers may go on after the signal has aborted, and PostgreSQL may take to record what they did. */
+/** How long handlers may go on after the signal has aborted. */
 const graceMs = 5_000;
+/**
+ * How long PostgreSQL may then take to record what they did, to give leases back, and to end connections. In all, the end
+ * takes less than the 10 s after which Docker kills a process.
+ */
+const recordingMs = 2_000;
+const partingMs = 1_000;
 /** For the queries of all consumers. */
 const ownConnections = 3;
 /**
@@ -67,6 +74,8 @@ export class Deliverer {
   readonly #finder: Finder;
   readonly #handlerPool: pg.Pool;
   readonly #ending = new AbortController();
+  /** Breaks the connections that are left. */
+  readonly #closing = new AbortController();
   #pool: pg.Pool | undefined;
 
   constructor(options: DelivererOptions) {
@@ -78,7 +87,7 @@ export class Deliverer {
       (consumer) => this.#lose(consumer),
     );
     this.#finder = new Finder((wanted) => this.#read((pool) => readDeliveries(pool, this.#tables, wanted)));
-    this.#handlerPool = createHandlerPool(this.#options);
+    this.#handlerPool = createHandlerPool({ ...this.#options, signal: this.#closing.signal });
     this.#leases = this.#keepLeases();
     this.#offers = new DueOffers({
       tables: this.#tables,
@@ -108,7 +117,12 @@ export class Deliverer {
     if (consumer !== undefined) await this.#retire([consumer]);
   }
 
-  /** Delivers until the signal aborts. Handlers then have 5 s to finish. Can be called once. */
+  /**
+   * Delivers until the signal aborts. Handlers then have 5 s to finish, and what they still do in their transaction
+   * fails. Can be called once.
+   *
+   * @returns less than 10 s after the signal has aborted, whatever handlers and PostgreSQL do
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { database, schema, listenUrl, logger, pollIntervalMs } = this.#options;
     const applicationName = "booking-events-deliver";
@@ -118,6 +132,7 @@ export class Deliverer {
       applicationName,
       maxConnections: ownConnections,
       onError: () => {},
+      signal: this.#closing.signal,
     });
     this.#pool = pool;
     const failed = new AbortController();
@@ -125,15 +140,18 @@ export class Deliverer {
     const wakeUps = createWakeUps({ name: applicationName, listenUrl, schema, logger, signal: ending });
     // Without one of them, the others would go on as if nothing were wrong.
     const orFail = (loop: Promise<void>) => loop.catch((error) => failed.abort(error));
-    await Promise.all([
+    const loops = Promise.all([
       orFail(this.#leases.run(ending)),
       orFail(this.#readTail(ending, () => wakeUps.wait(pollIntervalMs))),
       orFail(this.#offers.run(ending)),
     ]);
-    await this.#retire([...this.#active.values()]);
+    if (!ending.aborted) await once(ending, "abort");
+    // Leases that are being taken are given back.
+    this.#registered.clear();
+    await this.#retire([...this.#active.values()], loops);
     this.#ending.abort();
-    // A handler that ignores its signal may still hold a connection.
-    await withinGrace(Promise.all([pool.end(), this.#handlerPool.end()]));
+    await isDoneWithin(partingMs, Promise.all([pool.end(), this.#handlerPool.end()]));
+    this.#closing.abort();
     // What a loop throws when it is told to end says nothing.
     if (!signal.aborted) failed.signal.throwIfAborted();
   }
@@ -227,17 +245,21 @@ export class Deliverer {
     registration?.onStopped(error);
   }
 
-  /** Lets handlers finish, records what they have done, and gives the leases back. */
-  async #retire(consumers: ActiveConsumer[]): Promise<void> {
-    await withinGrace(Promise.all(consumers.map((consumer) => consumer.drain())));
+  /**
+   * Lets handlers finish, records what they have done, and gives the leases back.
+   *
+   * @param others what may go on as long as handlers
+   */
+  async #retire(consumers: ActiveConsumer[], others?: Promise<unknown>): Promise<void> {
+    await isDoneWithin(graceMs, Promise.all([others, ...consumers.map((consumer) => consumer.drain())]));
     for (const consumer of consumers) this.#recorder.note(consumer, true);
-    await withinGrace(this.#recorder.flush());
+    const isRecorded = await isDoneWithin(recordingMs, this.#recorder.flush());
     for (const consumer of consumers) {
       consumer.abort();
       this.#active.delete(consumer.name);
     }
-    if (consumers.length === 0) return;
-    await withinGrace(this.#leases.release(consumers));
+    if (consumers.length === 0 || !isRecorded) return;
+    await isDoneWithin(partingMs, this.#leases.release(consumers));
   }
 
   /** Reads what is new once for all, and wakes them. */
@@ -265,9 +287,13 @@ export class Deliverer {
   }
 }
 
-/** Waits for the work, but not for long. */
-async function withinGrace(work: Promise<unknown>): Promise<void> {
+/** Waits for the work, but not for longer. */
+async function isDoneWithin(limitMs: number, work: Promise<unknown>): Promise<boolean> {
   const over = new AbortController();
-  await Promise.race([work, sleep(graceMs, undefined, { signal: over.signal }).catch(() => {})]);
-  over.abort();
+  const limit = sleep(limitMs, false, { signal: over.signal }).catch(() => false);
+  try {
+    return await Promise.race([work.then(() => true), limit]);
+  } finally {
+    over.abort();
+  }
 }

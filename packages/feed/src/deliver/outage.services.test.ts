@@ -1,6 +1,11 @@
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
+import { fromSource, spawnApp } from "@booking-events/harness/app-process";
+import { bundleProgram } from "@booking-events/harness/bundle-program";
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { startCuttableProxy } from "../testing/cuttable-proxy.ts";
 import { FeedOfBookings } from "../testing/feed-of-bookings.ts";
 import { startDelivering, type TestConsumer } from "../testing/start-delivering.ts";
 
@@ -70,3 +75,17 @@ test("a process that starts during an outage probes, too", async () => {
   await waitFor(() => expect(events).toContainEqual({ type: "breaker-closed", name: "test" }), longer);
   await waitFor(async () => expect((await reader()).breaker_opened_at).toBeNull());
 });
+
+test("a process ends though PostgreSQL no longer answers", async () => {
+  const proxy = await startCuttableProxy(url);
+  const program = await bundleProgram(fromSource(`${import.meta.dirname}/../testing/deliver-until-told.ts`));
+  const child = spawnApp([...program, proxy.url, "test"], {}, { stdio: "ignore" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await feed.save("A");
+  await waitFor(async () => expect((await reader())?.last_id).toBe(1));
+  proxy.freeze();
+  // It is asked for changes every second, and so waits for an answer.
+  await sleep(1_500);
+  child.kill("SIGTERM");
+  expect(await once(child, "exit")).toEqual([0, null]);
+}, 20_000);

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { leaveFormerPrimary } from "./leave-former-primary.ts";
 import { rollBack } from "./roll-back.ts";
-import { ServerClient } from "./server-client.ts";
+import { type Breakable, ServerClient } from "./server-client.ts";
 import { settleAll } from "./settle-all.ts";
 import { answerMarginMs, beginWithLimits, defaultSchema, statementTimeoutMs } from "./transaction-limits.ts";
 
@@ -22,16 +22,19 @@ interface PoolLimits {
  * @param options.schema where our tables are. Default: `public`
  * @param options.onError called when a connection breaks. The pool replaces it, and the query on it fails
  */
-export function createPool(options: {
-  databaseUrl: string;
-  schema?: string;
-  applicationName: string;
-  maxConnections: number;
-  onError: (error: Error) => void;
-  limits?: PoolLimits;
-}): pg.Pool {
-  const { limits = {} } = options;
+export function createPool(
+  options: {
+    databaseUrl: string;
+    schema?: string;
+    applicationName: string;
+    maxConnections: number;
+    onError: (error: Error) => void;
+    limits?: PoolLimits;
+  } & Breakable,
+): pg.Pool {
+  const { limits = {}, signal } = options;
   const pool = new LimitedPool(options.schema ?? defaultSchema, limits, {
+    ...(signal && { signal }),
     connectionString: options.databaseUrl,
     Client: ServerClient as unknown as NonNullable<pg.PoolConfig["Client"]>,
     application_name: options.applicationName,
@@ -63,7 +66,7 @@ class LimitedPool extends pg.Pool {
   readonly begin: string;
   endWatch = () => {};
 
-  constructor(schema: string, { statementTimeoutMs, isReadOnly }: PoolLimits, config: pg.PoolConfig) {
+  constructor(schema: string, { statementTimeoutMs, isReadOnly }: PoolLimits, config: pg.PoolConfig & Breakable) {
     super(config);
     const limits = statementTimeoutMs === undefined ? { schema } : { schema, statementTimeoutMs };
     this.begin = `${beginWithLimits(limits)}; ${followIndexes}${isReadOnly ? "; set transaction read only" : ""}`;
