@@ -57,7 +57,8 @@ export function createWakeUps({ name, listenUrl, schema, logger, signal }: Liste
       // It may reject before it is awaited.
       ended.catch(() => {});
       client.on("notification", wake);
-      await client.query(`listen ${pg.escapeIdentifier(channelOf(schema))}`);
+      // PostgreSQL may not answer any more when the signal aborts.
+      await Promise.race([client.query(`listen ${pg.escapeIdentifier(channelOf(schema))}`), ended]);
       onListening();
       // Changes may have come while nobody listened.
       wake();

@@ -7,7 +7,7 @@ export type DeliverOptions = ConsumerOptions & DelivererOptions & { signal: Abor
  * Hands each change of the feed to your handler: of one booking in order, of several beside each other. A booking whose
  * handler fails waits alone, and is tried again after growing pauses. It never gives up on PostgreSQL.
  *
- * @returns when the signal has aborted
+ * @returns less than 10 s after the signal has aborted
  * @throws StopDelivering what your handler has thrown; FeedGapError when changes are missing; ForeignReaderError when the
  *   name belongs to another role; TypeError when options are wrong
  */

@@ -287,7 +287,7 @@ export class Deliverer {
   }
 }
 
-/** Waits for the work, but not for longer. */
+/** Waits for the work, but not for longer than the limit. */
 async function isDoneWithin(limitMs: number, work: Promise<unknown>): Promise<boolean> {
   const over = new AbortController();
   const limit = sleep(limitMs, false, { signal: over.signal }).catch(() => false);

@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
@@ -76,11 +77,25 @@ test("a process that starts during an outage probes, too", async () => {
   await waitFor(async () => expect((await reader()).breaker_opened_at).toBeNull());
 });
 
+async function startProcess(databaseUrl: string): Promise<ChildProcess> {
+  const program = await bundleProgram(fromSource(`${import.meta.dirname}/../testing/deliver-until-told.ts`));
+  const child = spawnApp([...program, databaseUrl, "test"], {}, { stdio: "ignore" });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return child;
+}
+
+test("a process ends though PostgreSQL has not answered that it listens", async () => {
+  const proxy = await startCuttableProxy(url);
+  const held = proxy.holdAnswer("LISTEN");
+  const child = await startProcess(proxy.url);
+  await held;
+  child.kill("SIGTERM");
+  expect(await once(child, "exit")).toEqual([0, null]);
+}, 20_000);
+
 test("a process ends though PostgreSQL no longer answers", async () => {
   const proxy = await startCuttableProxy(url);
-  const program = await bundleProgram(fromSource(`${import.meta.dirname}/../testing/deliver-until-told.ts`));
-  const child = spawnApp([...program, proxy.url, "test"], {}, { stdio: "ignore" });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  const child = await startProcess(proxy.url);
   await feed.save("A");
   await waitFor(async () => expect((await reader())?.last_id).toBe(1));
   proxy.freeze();
