@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { chooseAppPorts, freePort, isPortFree } from "./ports.ts";
 
 const servers: Server[] = [];
@@ -15,6 +15,26 @@ test("a port is not free if something listens on any of its addresses", async ()
   await listen(port, "127.0.0.1");
   expect(await isPortFree(port, "0.0.0.0")).toBe(false);
   expect(await isPortFree(port, "127.0.0.1")).toBe(false);
+});
+
+test("ports that follow each other are handed out to no one else", async () => {
+  const random = vi.spyOn(Math, "random");
+  const port = await freePort({ following: 4 });
+  const proposed = random.mock.results.at(-1)?.value as number;
+  for (const next of [0, 1, 2, 3, 4]) expect(await isPortFree(port + next)).toBe(true);
+
+  random.mockReturnValueOnce(proposed);
+  const again = await freePort({ following: 4 });
+  expect(Math.abs(again - port)).toBeGreaterThan(4);
+
+  for (const others of [1, 2, 3, 4]) {
+    vi.stubEnv("VITEST_POOL_ID", String(Number(process.env["VITEST_POOL_ID"]) + others));
+    vi.resetModules();
+    const other = await import("./ports.ts");
+    vi.unstubAllEnvs();
+    random.mockReturnValueOnce(proposed);
+    expect(Math.abs((await other.freePort({ following: 4 })) - port)).toBeGreaterThan(4);
+  }
 });
 
 test("a default port that is taken gives way to a free one near it", async () => {

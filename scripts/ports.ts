@@ -8,19 +8,27 @@ import { SetupProblem } from "./setup-problem.ts";
 const FREE_PORTS = { first: 15_000, count: 17_000 };
 const handedOut = new Set<number>();
 /**
- * Vitest numbers the processes that run tests at the same time, from 1. Each has ports of its own, since two could choose
- * the same one before either server listens.
+ * Vitest numbers the processes that run tests at the same time, from 1 to at most 12. Each has a range of ports of its
+ * own, since two could choose the same one before either server listens. Other programs have range 0.
  */
-const SHARES = 4;
-const share = Number(process.env["VITEST_POOL_ID"] ?? 0) % SHARES;
+const RANGES = 13;
+const rangeSize = Math.floor(FREE_PORTS.count / RANGES);
+const range = Number(process.env["VITEST_POOL_ID"] ?? 0) % RANGES;
 
-/** A TCP port of 127.0.0.1 that nothing listens on, and that this process has not handed out before. */
-export async function freePort(): Promise<number> {
+/**
+ * A TCP port of 127.0.0.1 that nothing listens on, and that this process has not handed out before.
+ *
+ * @param following how many ports after it are handed out with it
+ */
+export async function freePort({ following = 0 }: { following?: number } = {}): Promise<number> {
   for (;;) {
-    const port = FREE_PORTS.first + SHARES * Math.floor((Math.random() * FREE_PORTS.count) / SHARES) + share;
-    if (handedOut.has(port) || !(await isPortFree(port))) continue;
-    handedOut.add(port);
-    return port;
+    const offset = Math.floor(Math.random() * (rangeSize - following));
+    const first = FREE_PORTS.first + range * rangeSize + offset;
+    const ports = Array.from({ length: 1 + following }, (_, next) => first + next);
+    if (ports.some((port) => handedOut.has(port))) continue;
+    for (const port of ports) handedOut.add(port);
+    const areFree = await Promise.all(ports.map((port) => isPortFree(port)));
+    if (areFree.every(Boolean)) return first;
   }
 }
 

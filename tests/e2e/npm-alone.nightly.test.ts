@@ -32,7 +32,7 @@ afterAll(() => rm(clone, { recursive: true, force: true }));
 test("dev and ops run without pnpm and without a build, and the install warns of nothing", {
   timeout: 2 * commandTimeoutMs,
 }, async () => {
-  const [port, adminPort] = [await freePort(), await freePort()];
+  const [port, adminPort] = [await freePort(), await freePort({ following: 4 })];
   const dev = start("dev", [], { PORT: String(port), ADMIN_PORT: String(adminPort) });
   const isReady = () => /Ready after .*Logs are in/s.test(dev.output());
   await Promise.race([waitFor(isReady, { timeoutMs: commandTimeoutMs }), dev.untilExit()]);

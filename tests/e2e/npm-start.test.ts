@@ -150,7 +150,7 @@ function logIn(url: string, password: string): Promise<Response> {
 
 /** `npm start`, ready. */
 async function startHere() {
-  const [port, adminPort] = [await freePort(), await freePort()];
+  const [port, adminPort] = [await freePort(), await freePort({ following: 4 })];
   const start = run("npm", ["start"], { ...hostEnvironment, PORT: String(port), ADMIN_PORT: String(adminPort) });
   const ended = start.exitCode.then((code) => {
     throw new Error(`npm start ended with ${code}:\n${start.output()}`);
