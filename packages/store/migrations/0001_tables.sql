@@ -205,8 +205,8 @@ create table booking_events (
 create table booking_events_default partition of booking_events default;
 
 -- A booking's history in the order of its fold. What takes no part in it stands apart, so that a million repetitions of
--- one event are not in the way.
-create index booking_events_by_booking on booking_events (booking_key, (duplicate_of is null), sequence);
+-- one event are not in the way. Events of one import have one sequence.
+create index booking_events_by_booking on booking_events (booking_key, (duplicate_of is null), sequence, id);
 
 -- "Does this create repeat an earlier one?"
 create index booking_events_creates on booking_events (booking_key, content_digest, sequence)

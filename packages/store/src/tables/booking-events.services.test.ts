@@ -113,6 +113,26 @@ test("events with the same sequence are in the order of their ids", async () => 
   }
 });
 
+test("of many events with the same sequence, no more is read than was asked for", async () => {
+  const key = bookingKey("acme", "trip", "IMPORTED");
+  const id = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;
+  await pool.query("truncate booking_events");
+  await pool.query(
+    `insert into booking_events (id, partner, kind, reference_kind, reference, booking_key, sequence, payload,
+       content_digest, outcome, received_at, state_after)
+     select ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'acme', 'update', 'trip', 'T', $1, 7,
+       '{}', sha256(''), 'updated', now(), 'active'
+     from generate_series(1, ${events}) as n`,
+    [key],
+  );
+  await execute(url, "vacuum analyze booking_events");
+  const range = { bookingKey: key, from: { id: id(events / 2), sequence: 7 }, limit: 20 };
+  expect(await countPages(pool, (client) => readLog(client, [range]))).toBeLessThan(5 * fewPages);
+  const [page] = await readLog(pool, [range]);
+  expect(page).toMatchObject({ before: { id: id(events / 2 - 1) }, isEnd: false });
+  expect(page?.events.map((event) => event.id)).toEqual(Array.from({ length: 20 }, (_, n) => id(events / 2 + n)));
+});
+
 test("whether a consumer has bookings with trip references is found in a few pages, however many it has", async () => {
   await pool.query(
     `insert into bookings (booking_key, partner, reference_kind, reference, state, event_id, sequence, last_sequence,

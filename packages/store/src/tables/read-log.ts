@@ -56,10 +56,10 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
        as range (booking_key, sequence, id, "limit", first_id, number)
      cross join lateral (
        (select true as is_before, ${columns} ${counting} and (sequence, id) < (range.sequence, range.id)
-        order by sequence desc fetch first row with ties)
+        order by sequence desc, id desc limit 1)
        union all
        (select false as is_before, ${columns} ${counting} and (sequence, id) >= (range.sequence, range.id)
-        order by sequence fetch first (range."limit") rows with ties)
+        order by sequence, id limit range."limit")
      ) as event
      left join lateral (
        select sequence, received_at from booking_events where id = event.decided_by limit 1
@@ -78,7 +78,7 @@ export async function readLog(client: Queryable, ranges: LogRange[]): Promise<Lo
   return ranges.map(({ limit }, index) => {
     const ofRange = byRange.get(index + 1) ?? [];
     const events = ofRange.filter(({ isBefore }) => !isBefore).map(toLoggedEvent);
-    const before = ofRange.findLast(({ isBefore }) => isBefore);
+    const before = ofRange.find(({ isBefore }) => isBefore);
     return { before: before === undefined ? null : toLoggedEvent(before), events, isEnd: events.length < limit };
   });
 }
