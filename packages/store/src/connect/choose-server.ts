@@ -28,15 +28,21 @@ export function readServers(databaseUrl: string): Servers {
   return { urls: [first, ...others], mustTakeWrites: wanted !== null || others.length > 0 };
 }
 
+/** How the driver reads the host and the port of a URL. */
+export interface Address {
+  host: string;
+  port: number;
+}
+
 /**
  * Asks all servers at the same time whether they take writes. So a server that is down or frozen does not delay the
  * choice of another one.
  *
  * @param limitMs for each server
- * @returns the address, as the driver reads it, of the first server that answers that it does
+ * @returns the address of the first server that answers that it does
  * @throws NoSuitableServer; why the first server can't be reached, if none can
  */
-export async function chooseServer(urls: string[], limitMs: number): Promise<{ host: string; port: number }> {
+export async function chooseServer(urls: string[], limitMs: number): Promise<Address> {
   const answers = urls.map((url) => askServer(url, limitMs));
   try {
     return await Promise.any(answers);
@@ -46,8 +52,17 @@ export async function chooseServer(urls: string[], limitMs: number): Promise<{ h
   }
 }
 
+/**
+ * @param limitMs for each server
+ * @returns the addresses of all servers that answer that they take writes. Several may lead to one server
+ */
+export async function findServers(urls: string[], limitMs: number): Promise<Address[]> {
+  const answers = await Promise.allSettled(urls.map((url) => askServer(url, limitMs)));
+  return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+}
+
 /** @throws NoSuitableServer; why the server can't be reached */
-async function askServer(url: string, limitMs: number): Promise<{ host: string; port: number }> {
+async function askServer(url: string, limitMs: number): Promise<Address> {
   const client = new pg.Client({
     connectionString: url,
     application_name: "booking-events-choose-server",

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type pg from "pg";
-import { chooseServer, readServers } from "./choose-server.ts";
+import { findServers, readServers } from "./choose-server.ts";
 
 /** After this time, a server that does not answer a statement may have been replaced. */
 const suspiciousMs = 3_000;
@@ -47,13 +47,13 @@ class PrimaryWatch {
   async look(): Promise<void> {
     if (this.#isLooking || !this.#isSuspicious()) return;
     this.#isLooking = true;
-    try {
-      const { host, port } = await chooseServer(this.#servers, suspiciousMs);
-      for (const client of this.#clients) if (client.host !== host || client.port !== port) breakConnection(client);
-    } catch {
-      // There is no other primary yet.
-    } finally {
-      this.#isLooking = false;
+    const primaries = await findServers(this.#servers, suspiciousMs);
+    this.#isLooking = false;
+    // There is no other primary yet.
+    if (primaries.length === 0) return;
+    for (const client of this.#clients) {
+      const isToPrimary = primaries.some(({ host, port }) => client.host === host && client.port === port);
+      if (!isToPrimary) breakConnection(client);
     }
   }
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, waitFor } from "@booking-events/harness";
 import { execute } from "@booking-events/harness/execute";
+import { clients, Network } from "@booking-events/harness/network";
 import { startOwnPostgres } from "@booking-events/harness/own-postgres";
 import { discard, type PostgresStandby, startPostgresStandby } from "@booking-events/harness/postgres-standby";
 import type { PostgresServer } from "@booking-events/scripts/services";
@@ -104,6 +105,19 @@ describe("of a primary and its standby", () => {
     });
     await expect(refused).rejects.toMatchObject({ code: "25006" });
     expect(await readPid(pool)).not.toBe(pid);
+  });
+
+  test("a long statement goes on although another way to the primary is faster", async () => {
+    const network = new Network({ delayMs: { least: 100, most: 100 } });
+    onTestFinished(() => network.close());
+    const slow = await network.expose("slow", primary.port, "pool");
+    const fast = await network.expose("fast", primary.port, clients);
+    const repair = network.cut({ from: clients, to: "fast" });
+    const pool = openPool(urlOf([slow, fast]));
+    (await pool.connect()).release();
+    repair();
+    // After 3 s, other servers are asked.
+    await expect(pool.query("select pg_sleep(5)")).resolves.toMatchObject({ rowCount: 1 });
   });
 
   test("a URL that asks for another server than the one that takes writes is refused", () => {
