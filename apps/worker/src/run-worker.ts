@@ -29,12 +29,12 @@ import {
   version,
 } from "@booking-events/runtime";
 import {
-  countOpenDeadLetters,
   createPool,
   type DatabaseTimes,
   findCollationWarnings,
   findDurabilityProblems,
   findStandbyProblems,
+  groupDeadLetters,
   listFeedReaders,
   type Maintained,
   maintain,
@@ -305,7 +305,7 @@ function createQueue({ settings, parts, logger, registry }: Context, database: D
     isDatabaseOut: () => database.health.isOut(),
     isDatabaseUp: () => database.health.answers(),
     isRedisConnected: () => isAnyConnected(shards.current()),
-    countOpenLetters: () => countOpenDeadLetters(database.pool, maxCodes),
+    countOpenLetters: async () => (await groupDeadLetters(database.pool, {})).slice(0, maxCodes),
     listFeedReaders: () => listFeedReaders(database.pool, maxFeedReaders),
     isStuck: () => current().some(([, shard]) => shard.isStuck()),
   });

@@ -131,7 +131,6 @@ export {
 } from "./tables/database-id.ts";
 export {
   closeLettersOfApplied,
-  countOpenDeadLetters,
   type DeadLetter,
   type DeadLetterGroup,
   type DeadLetterToWrite,

@@ -1,6 +1,7 @@
 import { type DatabaseLocation, withBriefConnection } from "../connect/brief-connection.ts";
 import type { Queryable } from "../connect/queryable.ts";
 import { type DatabaseIdentity, readDatabaseIdentity } from "../tables/database-id.ts";
+import { groupDeadLetters } from "../tables/dead-letters.ts";
 import { firstIdAt } from "../tables/event-ids.ts";
 import { type FeedReader, listFeedReaders } from "../tables/feed-readers.ts";
 import { compareMigrations, type MigrationStatus } from "../upkeep/compare-migrations.ts";
@@ -155,13 +156,8 @@ async function readRhythms(client: Queryable, now: Date): Promise<Rhythm[]> {
 }
 
 async function countDeadLetters(client: Queryable): Promise<DatabaseData["deadLetters"]> {
-  const { rows } = await client.query<{ code: string; count: number }>(
-    `select error_code as code, count(*)::int as count
-     from (select error_code from dead_letters where resolved_at is null order by failed_at limit $1) as open
-     group by error_code order by count desc, code`,
-    [maxDeadLetters],
-  );
-  return rows;
+  const groups = await groupDeadLetters(client, { limit: maxDeadLetters });
+  return groups.map(({ errorCode: code, count }) => ({ code, count }));
 }
 
 async function findEndOfPartitions(client: Queryable, now: Date): Promise<Date | null> {

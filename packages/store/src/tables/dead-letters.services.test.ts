@@ -3,7 +3,8 @@ import { useTestDatabase } from "@booking-events/harness/test-database";
 import { beforeAll, expect, test } from "vitest";
 import { inPreparedTransaction } from "../connect/prepared-transaction.ts";
 import type { Queryable } from "../connect/queryable.ts";
-import { listDeadLetters } from "./dead-letters.ts";
+import { inTransaction } from "../connect/transaction.ts";
+import { groupDeadLetters, listDeadLetters } from "./dead-letters.ts";
 
 const { pool, url } = useTestDatabase();
 
@@ -51,4 +52,13 @@ test("what is asked for applies together, and what is not leaves out nothing", a
   expect(await idsOf({ eventIds: ["00000000-0000-7000-8000-000000000001"] })).toEqual([1]);
   expect(await idsOf({ since: new Date(Date.now() + 60_000) })).toEqual([]);
   expect(await idsOf({ until: new Date(Date.now() + 60_000), limit: 1 })).toEqual([4_999]);
+});
+
+test("however many letters are open, no more are counted than was asked for", async () => {
+  await inTransaction(pool, async (client) => {
+    const groups = await groupDeadLetters(client, { limit: 100 });
+    expect(groups).toMatchObject([{ errorCode: "22012", count: 100 }]);
+    // The planner reads some as well.
+    expect(await countRead(client)).toBeLessThan(200);
+  });
 });

@@ -165,14 +165,17 @@ export interface DeadLetterGroup {
   inQueue: number;
 }
 
-/** More of them are not counted. */
 const maxGrouped = 100_000;
 const maxGroups = 200;
 
-/** Groups the open dead letters by their code, the most frequent codes first. */
+/**
+ * Groups the open dead letters by their code, the most frequent codes first.
+ *
+ * @param filter.limit how many are counted, the oldest first. Default: 100,000
+ */
 export async function groupDeadLetters(
   client: Queryable,
-  { partner, errorCode, until }: Pick<DeadLetterFilter, "partner" | "errorCode" | "until">,
+  { partner, errorCode, until, limit }: Pick<DeadLetterFilter, "partner" | "errorCode" | "until" | "limit">,
 ): Promise<DeadLetterGroup[]> {
   const { rows } = await client.query<DeadLetterGroup>(
     `select error_code as "errorCode", count(*)::int as count, min(failed_at) as "oldestFailedAt",
@@ -183,25 +186,12 @@ export async function groupDeadLetters(
        where resolved_at is null and ($1::text is null or partner = $1) and ($2::text is null or error_code = $2)
          and ($3::timestamptz is null or failed_at < $3)
        order by failed_at
-       limit ${maxGrouped}
+       limit $4
      ) as open
      group by error_code
      order by count(*) desc, error_code
      limit ${maxGroups}`,
-    [partner ?? null, errorCode ?? null, until ?? null],
-  );
-  return rows;
-}
-
-/** Counts the open dead letters by their code, the most frequent codes first. */
-export async function countOpenDeadLetters(
-  client: Queryable,
-  maxCodes: number,
-): Promise<{ errorCode: string; count: number }[]> {
-  const { rows } = await client.query<{ errorCode: string; count: number }>(
-    `select error_code as "errorCode", count(*)::int as count from dead_letters where resolved_at is null
-     group by error_code order by count(*) desc, error_code limit $1`,
-    [maxCodes],
+    [partner ?? null, errorCode ?? null, until ?? null, limit ?? maxGrouped],
   );
   return rows;
 }

@@ -15,9 +15,9 @@ export interface FeedReader {
   hasMissedChanges: boolean;
   /** When its program was last known to run. */
   seenAt: Date;
-  /** How many bookings wait for another attempt, because one has failed. */
+  /** How many bookings wait for another attempt, because one has failed. At most {@link maxBookings} are counted. */
   parked: number;
-  /** How many bookings have used up their attempts. */
+  /** How many bookings have used up their attempts. At most {@link maxBookings} are counted. */
   dead: number;
   /** Since when every attempt has failed. */
   failingSince: Date | null;
@@ -26,6 +26,8 @@ export interface FeedReader {
   /** Since when the subscription is paused. */
   pausedAt: Date | null;
 }
+
+const maxBookings = 10_000;
 
 /** @returns the readers that are furthest behind, in that order */
 export async function listFeedReaders(client: Queryable, limit: number): Promise<FeedReader[]> {
@@ -36,8 +38,12 @@ export async function listFeedReaders(client: Queryable, limit: number): Promise
          case when reader.last_id >= position.last_id then 0 else extract(epoch from now() - waiting.since) * 1000 end, 0
        )::float8 as "lagMs",
        reader.last_id + 1 < position.kept_from is true as "hasMissedChanges", reader.seen_at as "seenAt",
-       (select count(*) from feed_deliveries where reader = reader.name and retry_at is not null)::int as parked,
-       (select count(*) from feed_deliveries where reader = reader.name and died_at is not null)::int as dead,
+       (select count(*) from (
+         select from feed_deliveries where reader = reader.name and retry_at is not null limit $2
+       ) as parked)::int as parked,
+       (select count(*) from (
+         select from feed_deliveries where reader = reader.name and died_at is not null limit $2
+       ) as dead)::int as dead,
        failing_since as "failingSince", breaker_opened_at as "breakerOpenedAt", subscription.paused_at as "pausedAt"
      from feed_readers as reader
      left join subscriptions as subscription on subscription.name = reader.name
@@ -48,7 +54,7 @@ export async function listFeedReaders(client: Queryable, limit: number): Promise
      ) as waiting
      order by "lagMs" desc, reader.name
      limit $1`,
-    [limit],
+    [limit, maxBookings],
   );
   return rows;
 }
