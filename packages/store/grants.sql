@@ -71,14 +71,8 @@ grant execute on function remove_guest_samples to booking_events_ops;
 grant update (last_id, snapshot_after, moved_at, active_id, failing_since, breaker_opened_at, probe_at), delete
   on feed_readers to booking_events_ops;
 grant update, delete on feed_deliveries to booking_events_ops;
-drop policy if exists operate on feed_readers;
-create policy operate on feed_readers to booking_events_ops using (true);
-drop policy if exists operate on feed_deliveries;
-create policy operate on feed_deliveries to booking_events_ops using (true);
 -- When a subscription gets a filter, what it was given before has to be remembered.
 grant select, insert (reader, booking_id, is_inside), update (is_inside) on feed_handed to booking_events_ops;
-drop policy if exists operate on feed_handed;
-create policy operate on feed_handed to booking_events_ops using (true);
 -- Whoever may add a subscription chooses its key. Ops reads it to post a test, signed as all posts are.
 grant select, insert, update, delete on subscriptions to booking_events_ops;
 
@@ -92,14 +86,28 @@ grant select, insert, update (ended_at, outcome, problem, did) on operator_actio
 grant update (last_id, moved_at, active_id, failing_since, breaker_opened_at, probe_at) on feed_readers
   to booking_events_console;
 grant update, delete on feed_deliveries to booking_events_console;
-drop policy if exists operate_in_console on feed_readers;
-create policy operate_in_console on feed_readers to booking_events_console using (true);
-drop policy if exists operate_in_console on feed_deliveries;
-create policy operate_in_console on feed_deliveries to booking_events_console using (true);
 grant select (name, url, mode, payload, partners, changes, countries, arrival_from_days, arrival_to_days, from_id,
     signature, previous_key_until, paused_at, pause_reason, paused_by, created_at, created_by, updated_at),
   update (paused_at, pause_reason, paused_by, updated_at)
   on subscriptions to booking_events_console;
+
+-- Only what is missing: a policy is created under a lock that waits for every program that follows the feed.
+do $$
+declare
+  missing record;
+begin
+  for missing in
+    select * from (
+      values ('operate', 'feed_readers', 'booking_events_ops'), ('operate', 'feed_deliveries', 'booking_events_ops'),
+        ('operate', 'feed_handed', 'booking_events_ops'),
+        ('operate_in_console', 'feed_readers', 'booking_events_console'),
+        ('operate_in_console', 'feed_deliveries', 'booking_events_console')
+    ) as wanted (policy, relation, role)
+    where not exists (select from pg_policy where polrelid = relation::regclass and polname = policy)
+  loop
+    execute format('create policy %I on %I to %I using (true)', missing.policy, missing.relation, missing.role);
+  end loop;
+end $$;
 
 -- Whoever reads bookings and the feed, and keeps its place there. No role can move another's reader, so give each program
 -- a role of its own: create role arrivals login password '…' in role booking_events_reader; None may delete a reader, or
