@@ -179,9 +179,9 @@ function refuseOtherSchemas({ different, unknown }: MigrationStatus, schema: str
   const name = escapeIdentifier(schema);
   if (different.length > 0)
     throw new UnusableDatabaseError(
-      `The tables in the schema ${name} were made by other files than those of this version (${different[0]}), and ` +
-        `stay as they are: to start over without them, run drop schema ${name} cascade or, if npm start has made ` +
-        "them, delete the folder .data.",
+      `The tables in the schema ${name} were made by files that this release has not, or has changed: ` +
+        `${different.join(", ")}. Run the release that made them. Only if they are for development, start over ` +
+        `without their data: run drop schema ${name} cascade or, if npm start has made them, delete the folder .data.`,
     );
   if (unknown.length > 0)
     throw new UnusableDatabaseError(
