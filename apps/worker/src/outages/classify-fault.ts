@@ -16,7 +16,7 @@ const contentClasses = new Set(["22", "54"]);
 
 /**
  * Whether an integrity constraint was violated. No accepted event can cause that. Either our code has a bug, or
- * somebody changed the tables, for example by restoring a dump that left an identity column behind its rows.
+ * somebody changed the tables, for example by restoring a dump that left `feed_position` behind `booking_changes`.
  */
 export function isConstraintViolation({ code }: Fault): boolean {
   return code.startsWith("23");
