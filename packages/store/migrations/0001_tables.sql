@@ -128,11 +128,13 @@ comment on column bookings.consumer_phone is
 comment on column bookings.consumer_phone_is_assumed is
   'Whether consumerPhone was sent without a country code, so that its country was assumed: that of the nationality, or else default_country. Null: there is no number.';
 comment on column bookings.consumer_email is
-  'The address in consumerEmail, without a name or white space around it, and with its domain in lower case.';
+  'The address in consumerEmail, without a name or white space around it, and with its domain in lower case. booking_details has it as consumer_email_normalised, and calls what was sent consumer_email.';
 comment on column bookings.consumer_language is
   'consumerLanguage as a language tag in its canonical form, such as en or zh-Hant-TW.';
-comment on column bookings.consumer_nationality is 'consumerNationality as an ISO 3166-1 alpha-2 code, such as GB.';
-comment on column bookings.consumer_currency is 'consumerCurrency as an ISO 4217 code, such as EUR.';
+comment on column bookings.consumer_nationality is
+  'consumerNationality as an ISO 3166-1 alpha-2 code, such as GB. booking_details has it as consumer_nationality_normalised, and calls what was sent consumer_nationality.';
+comment on column bookings.consumer_currency is
+  'consumerCurrency as an ISO 4217 code, such as EUR. booking_details has it as consumer_currency_normalised, and calls what was sent consumer_currency.';
 comment on column bookings.consumer_trip_is_international is
   'consumerTripIsInternational: true for true, t, yes, y and 1; false for false, f, no, n and 0.';
 comment on column bookings.consumer_trip_is_regional is
@@ -148,24 +150,25 @@ comment on column bookings.consumer_trip_return_date is
 comment on column bookings.consumer_trip_return_at is
   'consumerTripReturnDate: the moment. Null if a day was sent, or a time without its zone.';
 comment on column bookings.consumer_trip_departure_country_name is
-  'consumerTripDepartureCountryName as sent, without white space around it. Null if it has more than 100 characters.';
+  'consumerTripDepartureCountryName as sent, without white space around it. Null if it has more than 100 characters. booking_details has it as consumer_trip_departure_country_name_normalised, and calls what was sent consumer_trip_departure_country_name.';
 comment on column bookings.consumer_trip_departure_country_code is
   'consumerTripDepartureCountryName as an ISO 3166-1 alpha-2 code, such as GB.';
 comment on column bookings.consumer_trip_departure_airport_code is
-  'consumerTripDepartureAirportCode in capitals. Null if it has not the shape of an IATA code (three letters).';
+  'consumerTripDepartureAirportCode in capitals. Null if it has not the shape of an IATA code (three letters). booking_details has it as consumer_trip_departure_airport_code_normalised, and calls what was sent consumer_trip_departure_airport_code.';
 comment on column bookings.consumer_trip_destination_country_name is
-  'consumerTripDestinationCountryName as sent, without white space around it. Null if it has more than 100 characters.';
+  'consumerTripDestinationCountryName as sent, without white space around it. Null if it has more than 100 characters. booking_details has it as consumer_trip_destination_country_name_normalised, and calls what was sent consumer_trip_destination_country_name.';
 comment on column bookings.consumer_trip_destination_country_code is
   'consumerTripDestinationCountryName as an ISO 3166-1 alpha-2 code, such as ES.';
 comment on column bookings.consumer_trip_destination_airport_code is
-  'consumerTripDestinationAirportCode in capitals. Null if it has not the shape of an IATA code (three letters).';
-comment on column bookings.agent_timezone is 'agentTimezone as an IANA name, such as Europe/London.';
+  'consumerTripDestinationAirportCode in capitals. Null if it has not the shape of an IATA code (three letters). booking_details has it as consumer_trip_destination_airport_code_normalised, and calls what was sent consumer_trip_destination_airport_code.';
+comment on column bookings.agent_timezone is
+  'agentTimezone as an IANA name, such as Europe/London. booking_details has it as agent_timezone_normalised, and calls what was sent agent_timezone.';
 comment on column bookings.agent_phone_number is
   'agentPhoneNumber in E.164, such as +442071838750, without an extension; of several numbers, the first.';
 comment on column bookings.agent_phone_number_is_assumed is
   'Whether agentPhoneNumber was sent without a country code, so that its country was assumed: default_country. Null: there is no number.';
 comment on column bookings.agent_email is
-  'The address in agentEmail, without a name or white space around it, and with its domain in lower case.';
+  'The address in agentEmail, without a name or white space around it, and with its domain in lower case. booking_details has it as agent_email_normalised, and calls what was sent agent_email.';
 
 -- One partition for each month, so that old events are dropped and not deleted row by row. An id begins with the time of
 -- receipt, so it decides the partition.
