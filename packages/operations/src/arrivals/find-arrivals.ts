@@ -3,7 +3,7 @@ import {
   type Arrival,
   type ArrivalCounts,
   type ArrivalWindow,
-  contactFields,
+  fieldsToReach,
   findWaitingArrivals,
   listArrivals,
   nameArrival,
@@ -126,5 +126,5 @@ function toGuest({ isArriving: _, lastSequence, ...arrival }: Arrival, words: Wo
 }
 
 function hasFault({ letters, unreadable }: Pick<Arrival, "letters" | "unreadable">): boolean {
-  return letters.length > 0 || contactFields.some((field) => unreadable.includes(field));
+  return letters.length > 0 || fieldsToReach.some((field) => unreadable.includes(field));
 }

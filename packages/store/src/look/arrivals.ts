@@ -66,7 +66,7 @@ export interface ArrivalLetter {
 }
 
 /** How guests are reached. What else can't be read does not make a booking unresolved. */
-export const contactFields = ["consumerPhone", "consumerEmail"] as const;
+export const fieldsToReach = ["consumerPhone", "consumerEmail"] as const;
 
 /** The fields that matter when a guest arrives, with the column of bookings that is null if the value can't be read. */
 const neededFields = {
@@ -82,7 +82,7 @@ const neededFields = {
 const isUnread = (field: keyof typeof neededFields) =>
   `(booking.${neededFields[field]} is null and booking.payload ->> '${field}' collate "C" ~ '[0-9A-Za-z]')`;
 
-const isContactUnread = contactFields.map(isUnread).join(" or ");
+const isContactUnread = fieldsToReach.map(isUnread).join(" or ");
 
 /**
  * A day alone counts from its beginning in the easternmost time zone to its end in the westernmost one. $1 and $2 are the
@@ -201,13 +201,13 @@ export async function findWaitingArrivals<Word extends WaitingWord>(
   window: ArrivalWindow,
   words: Word[],
 ): Promise<WaitingArrival<Word>[]> {
-  const byBooking = Map.groupBy(words, nameOf);
+  const byBooking = Map.groupBy(words, nameArrival);
   const bookings = [...byBooking.values()].map(([word]) => word as Word);
   const stored = await findArrivalsOf(client, window, bookings.map(keyOf));
-  const known = new Map(stored.map((arrival) => [nameOf(arrival), arrival]));
+  const known = new Map(stored.map((arrival) => [nameArrival(arrival), arrival]));
   const letters = await findLettersOf(
     client,
-    bookings.filter((booking) => !known.has(nameOf(booking))),
+    bookings.filter((booking) => !known.has(nameArrival(booking))),
   );
   return [...byBooking].flatMap(([name, ofBooking]) => {
     const arrival = known.get(name) ?? toUnknown(ofBooking[0] as Word, letters.get(name));
@@ -234,13 +234,13 @@ async function findLettersOf(client: Queryable, bookings: WaitingWord[]): Promis
      order by sequence desc`,
     [bookings.map(({ reference }) => reference)],
   );
-  return Map.groupBy(rows, nameOf);
+  return Map.groupBy(rows, nameArrival);
 }
 
 const letterColumns = `event_id as "eventId", kind, sequence, consumer_trip_arrival_date::text as "arrivalDay",
        error_code as "errorCode", failed_at as "failedAt"`;
 
-export function nameOf({
+export function nameArrival({
   partner,
   referenceKind,
   reference,
@@ -337,7 +337,7 @@ async function listLonely(client: Queryable, window: ArrivalWindow, limit: numbe
      limit $4`,
     [...toParameters(window), limit],
   );
-  return [...Map.groupBy(rows, nameOf).values()].flatMap((letters) => {
+  return [...Map.groupBy(rows, nameArrival).values()].flatMap((letters) => {
     const [newest] = letters;
     if (newest === undefined) return [];
     const { bookingId, appliedUntil, lastSequence } = newest;
