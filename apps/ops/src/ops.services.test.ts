@@ -16,6 +16,7 @@ import {
   type EventToInsert,
   insertBookings,
   insertEvents,
+  readLogged,
   updateBookings,
   writeDeadLetter,
 } from "@booking-events/store";
@@ -92,7 +93,7 @@ async function insertBooking(
         deletedAt: state === "deleted" ? new Date("2026-11-20T00:00:03Z") : null,
       },
       revision: 1,
-      newContent: "logged",
+      newContent: null,
     },
   ]);
   await pool.query("update bookings set payload = $1 where reference = $2", [JSON.stringify(content), reference]);
@@ -300,7 +301,8 @@ describe("bookings verify", () => {
       event(1, "create", "created", { contentDigest, after }),
       event(2, "update", "unchanged", { contentDigest, after: first }),
     ]);
-    await insertBookings(pool, [{ ...key, state: state(decider), revision: 1, newContent: "logged" }]);
+    const booking = { ...key, state: state(decider), revision: 1, newContent: "logged" as const };
+    await insertBookings(pool, await readLogged(pool, [booking]));
   }
 
   const trip = { partner: "acme", referenceKind: "trip" as const, reference: "TRIP-1" };
@@ -347,7 +349,8 @@ describe("bookings verify", () => {
     const content = { digest: contentDigest, eventId: place.eventId, newestKeylessSequence: place.sequence };
     const ofOther = { ...state(1), ...place, content, createdAt: at, updatedAt: at };
     await insertEvents(pool, [{ ...event(2_000, "create", "created", { contentDigest, after: ofOther }), ...other }]);
-    await insertBookings(pool, [{ ...other, state: ofOther, revision: 1, newContent: "logged" }]);
+    const ofLog = { ...other, state: ofOther, revision: 1, newContent: "logged" as const };
+    await insertBookings(pool, await readLogged(pool, [ofLog]));
     expect(await ok("bookings", "verify")).toBe("2 bookings with 1101 events: 0 bookings differ from their logs.\n");
 
     await pool.query("update booking_events set outcome = 'updated' where id = any($1)", [
@@ -372,7 +375,8 @@ describe("bookings verify", () => {
       event(100 * hour, "update", "updated", { contentDigest: third.content.digest, after: third }),
       event(200 * hour, "update", "updated", { contentDigest: last.content.digest, after: last }),
     ]);
-    await updateBookings(pool, [{ ...key, state: last, revision: 3, newContent: "logged" }]);
+    const ofLog = { ...key, state: last, revision: 3, newContent: "logged" as const };
+    await updateBookings(pool, await readLogged(pool, [ofLog]));
     await pool.query("delete from booking_events where id = any($1)", [[eventId(1), eventId(2)]]);
     expect((await ops("bookings", "verify")).exitCode).toBe(1);
     await pool.query("update log_retention set horizon = '2026-11-20T01:00Z'");

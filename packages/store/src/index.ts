@@ -170,7 +170,13 @@ export {
   writeAction,
 } from "./tables/operator-actions.ts";
 export { type LogPage, type LogRange, readLog, startOfLog } from "./tables/read-log.ts";
-export { type BookingToSave, insertBookings, updateBookings } from "./tables/save-bookings.ts";
+export {
+  type BookingToSave,
+  insertBookings,
+  type PlannedBooking,
+  readLogged,
+  updateBookings,
+} from "./tables/save-bookings.ts";
 export {
   changeSubscription,
   channelOfSubscriptions,

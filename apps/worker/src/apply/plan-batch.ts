@@ -18,11 +18,11 @@ import {
 import type { EventEnvelope } from "@booking-events/schema";
 import {
   type BookingIdentity,
-  type BookingToSave,
   boundGuestHashes,
   type ChangeToInsert,
   type EventToInsert,
   firstIdOfBooking,
+  type PlannedBooking,
   type StoredBooking,
   startOfLog,
 } from "@booking-events/store";
@@ -67,8 +67,8 @@ export interface BatchPlan {
   displaced: Repeats["displaced"];
   /** Ids of logged events whose key turns out to belong to an earlier event. */
   reusingInLog: string[];
-  newBookings: BookingToSave[];
-  changedBookings: BookingToSave[];
+  newBookings: PlannedBooking[];
+  changedBookings: PlannedBooking[];
   changes: ChangeToInsert[];
   /** Deletes by a consumer's reference. The sender may have meant bookings with trip references. */
   consumerDeletes: IncomingEvent[];
@@ -158,7 +158,7 @@ export function planBatch(
   };
 }
 
-function toBooking({ work, plan }: PlannedWork): BookingToSave {
+function toBooking({ work, plan }: PlannedWork): PlannedBooking {
   const revision = work.revision + plan.changes.length;
   return {
     ...identityOf(work),
@@ -174,7 +174,7 @@ function toBooking({ work, plan }: PlannedWork): BookingToSave {
 function findContent(
   { events, isContentRemoved, defaultCountry }: BookingWork,
   { keepsContent, state: { content } }: BookingPlan,
-): BookingToSave["newContent"] {
+): PlannedBooking["newContent"] {
   const event = events.find(({ id }) => id === content?.eventId);
   const isRead = event === undefined || event.defaultCountry === defaultCountry;
   if (keepsContent && !isContentRemoved && isRead) return "kept";

@@ -9,6 +9,7 @@ import {
   markReusing,
   type Queryable,
   RollBack,
+  readLogged,
   reviseEvents,
   settleAll,
   updateBookings,
@@ -24,7 +25,7 @@ export class Race extends RollBack {
 }
 
 /**
- * Writes the plan. All statements are sent together, in this order. The events are first, because bookings get their
+ * Writes the plan. When contents that only the log has are read, all statements are sent together, in this order. The events are first, because bookings get their
  * payloads from them. Two transactions that apply the same event to a booking that is new to both also wait for each
  * other there. The feed is last, since only one transaction at a time can append to it.
  *
@@ -32,15 +33,17 @@ export class Race extends RollBack {
  * @throws Race
  */
 export async function writeBatch(client: Queryable, plan: BatchPlan, digestKey: DigestKey): Promise<Set<string>> {
+  const newBookings = await readLogged(client, plan.newBookings);
+  const changedBookings = await readLogged(client, plan.changedBookings);
   const [, , , , , , , misdirected] = await settleAll([
     ifAny(plan.events, (events) => orRace(insertEvents(client, events))),
     ifAny(plan.revised, (events) => reviseEvents(client, events)),
     ifAny(plan.displaced, (events) => markDuplicates(client, events)),
     ifAny(plan.reusingInLog, (ids) => markReusing(client, ids)),
-    ifAny(plan.newBookings, (bookings) => orRace(insertBookings(client, bookings))),
+    ifAny(newBookings, (bookings) => orRace(insertBookings(client, bookings))),
     // After they have been inserted: an operator who erases one of them now waits for this transaction.
-    ifAny(plan.newBookings, (bookings) => orRace(areNotErased(client, digestKey, bookings))),
-    ifAny(plan.changedBookings, (bookings) => updateBookings(client, bookings)),
+    ifAny(newBookings, (bookings) => orRace(areNotErased(client, digestKey, bookings))),
+    ifAny(changedBookings, (bookings) => updateBookings(client, bookings)),
     ifAny(plan.consumerDeletes, (events) => markReferenceKind(client, events)),
     ifAny(plan.changes, (changes) => appendChanges(client, changes)),
   ]);

@@ -3,12 +3,13 @@ import { type BookingPlan, type PlannedChange, planBooking, toCanonicalJson } fr
 import { parseJson } from "@booking-events/schema";
 import {
   appendChanges,
-  type BookingToSave,
   type DigestKey,
   inTransaction,
   lockBookings,
+  type PlannedBooking,
   type Queryable,
   readBookings,
+  readLogged,
   readLogHorizon,
   reviseEvents,
   type StoredBooking,
@@ -124,13 +125,13 @@ async function write(
   client: Queryable,
   booking: StoredBooking,
   plan: BookingPlan,
-  newContent: BookingToSave["newContent"],
+  newContent: PlannedBooking["newContent"],
 ): Promise<void> {
   const { bookingKey, bookingId, partner, referenceKind, reference } = booking;
   const identity = { bookingKey, bookingId, partner, referenceKind, reference };
   const revision = booking.revision + plan.changes.length;
   if (plan.revised.length > 0) await reviseEvents(client, plan.revised);
-  await updateBookings(client, [{ ...identity, state: plan.state, revision, newContent }]);
+  await updateBookings(client, await readLogged(client, [{ ...identity, state: plan.state, revision, newContent }]));
   if (plan.changes.length === 0) return;
   await appendChanges(
     client,

@@ -13,10 +13,26 @@ export interface BookingToSave
   /** Undefined: the stored ones stay, or there are none. */
   guestHashes?: readonly string[] | undefined;
   /**
-   * What the event sent that the content is from. `logged`: it is read from the log, if there is a content. `kept`: what
+   * What the event sent that the content is from. Null: there is no content, or the log no longer has it. `kept`: what
    * the booking holds stays, since the content is the same.
    */
-  newContent: SentContent | "logged" | "kept";
+  newContent: SentContent | "kept" | null;
+}
+
+/** `logged`: {@link readLogged} has still to read it from the log. */
+export interface PlannedBooking extends Omit<BookingToSave, "newContent"> {
+  newContent: BookingToSave["newContent"] | "logged";
+}
+
+/** Reads the contents that only the log has. */
+export async function readLogged(client: Queryable, bookings: PlannedBooking[]): Promise<BookingToSave[]> {
+  const idOf = ({ state }: PlannedBooking) => state.content?.eventId ?? "";
+  const logged = bookings.filter(({ newContent, state }) => newContent === "logged" && state.content !== null);
+  const contents = await readContents(client, logged.map(idOf));
+  return bookings.map((booking) => ({
+    ...booking,
+    newContent: booking.newContent === "logged" ? (contents.get(idOf(booking)) ?? null) : booking.newContent,
+  }));
 }
 
 /**
@@ -26,10 +42,12 @@ export interface BookingToSave
 export function insertBookings(client: Queryable, bookings: BookingToSave[]): Promise<boolean> {
   // In the order of the keys, like the locks: two transactions with the same new bookings wait, and never deadlock.
   const sorted = bookings.toSorted((a, b) => Buffer.compare(a.bookingKey, b.bookingKey));
-  return withContents(client, sorted, (contents) =>
-    wasFirst(
-      client.query(insertion, [...encode(identityColumns, sorted), ...encode(stateColumns, sorted), ...contents]),
-    ),
+  return wasFirst(
+    client.query(insertion, [
+      ...encode(identityColumns, sorted),
+      ...encode(stateColumns, sorted),
+      ...encodeContents(sorted),
+    ]),
   );
 }
 
@@ -40,26 +58,8 @@ export async function updateBookings(client: Queryable, bookings: BookingToSave[
   const updates: Promise<unknown>[] = [];
   if (kept.length > 0) updates.push(client.query(stateUpdate, encode(stateColumns, kept)));
   if (replaced.length > 0)
-    updates.push(
-      withContents(client, replaced, (contents) =>
-        client.query(contentUpdate, [...encode(stateColumns, replaced), ...contents]),
-      ),
-    );
+    updates.push(client.query(contentUpdate, [...encode(stateColumns, replaced), ...encodeContents(replaced)]));
   await settleAll(updates);
-}
-
-/** @param write is called at once unless the log has to be read, so that statements keep their order */
-function withContents<Result>(
-  client: Queryable,
-  bookings: readonly BookingToSave[],
-  write: (contents: (Buffer | string)[]) => Promise<Result>,
-): Promise<Result> {
-  const logged = bookings.flatMap(({ newContent, state: { content } }) =>
-    newContent === "logged" && content !== null ? [content.eventId] : [],
-  );
-  return logged.length === 0
-    ? write(encodeContents(bookings, new Map()))
-    : readContents(client, logged).then((contents) => write(encodeContents(bookings, contents)));
 }
 
 const identityColumns: Column<BookingToSave>[] = [
@@ -92,20 +92,12 @@ const stateColumns: Column<BookingToSave>[] = [
 ];
 
 /** The parameters of the content's columns, and the months of the events that have the payloads. */
-function encodeContents(
-  bookings: readonly BookingToSave[],
-  logged: ReadonlyMap<string, SentContent>,
-): (Buffer | string)[] {
-  const contents = bookings.map((booking) => deriveColumns(booking, contentOf(booking, logged)));
+function encodeContents(bookings: readonly BookingToSave[]): (Buffer | string)[] {
+  const contents = bookings.map((booking) =>
+    deriveColumns(booking, booking.newContent === "kept" ? null : booking.newContent),
+  );
   const eventIds = bookings.flatMap(({ state: { content } }) => content?.eventId ?? []);
   return [...encode(contentColumns, contents), ...monthsOfIds(eventIds)];
-}
-
-function contentOf(
-  { newContent, state: { content } }: BookingToSave,
-  logged: ReadonlyMap<string, SentContent>,
-): SentContent | null {
-  return typeof newContent === "object" ? newContent : (logged.get(content?.eventId ?? "") ?? null);
 }
 
 const updatedNames = stateColumns.map(({ name }) => name).filter((name) => name !== "guest_hash_list");

@@ -12,7 +12,7 @@ import { firstIdAt, firstIdInPeriod, firstIdOfBooking } from "./event-ids.ts";
 import { findCreatesAround } from "./find-creates-around.ts";
 import { findKeyUses } from "./find-key-uses.ts";
 import { readLog } from "./read-log.ts";
-import { insertBookings, updateBookings } from "./save-bookings.ts";
+import { insertBookings, readLogged, updateBookings } from "./save-bookings.ts";
 
 /** Partitions of 14 months before this one. */
 const months = 14;
@@ -60,7 +60,7 @@ beforeAll(async () => {
     ...{ duplicateOf: null, warnings: [], after: null, receivedAt: middleOf(monthsAgo) },
   }));
   await insertEvents(pool, events);
-  await insertBookings(pool, [booking]);
+  await insertBookings(pool, await readLogged(pool, [booking]));
 });
 
 /** The partitions from which the work reads. */
@@ -118,8 +118,10 @@ test.each<[string, Work]>([
   ["which events are in the log", (client) => findProcessed(client, [idAt(3)])],
   [
     "the payload of a booking",
-    (client) =>
-      updateBookings(client, [{ ...booking, state: { ...state, content: { ...content, eventId: idAt(3) } } }]),
+    async (client) => {
+      const ofLog = { ...booking, state: { ...state, content: { ...content, eventId: idAt(3) } } };
+      await updateBookings(client, await readLogged(client, [ofLog]));
+    },
   ],
   [
     "events that repeat others",

@@ -8,7 +8,7 @@ import { hashContacts } from "../guests/guest-contacts.ts";
 import { insertEvents } from "../tables/booking-events.ts";
 import { bookingKey } from "../tables/booking-key.ts";
 import { contentColumns } from "../tables/content-columns.ts";
-import { insertBookings } from "../tables/save-bookings.ts";
+import { insertBookings, readLogged } from "../tables/save-bookings.ts";
 import { renormaliseBookings } from "./renormalise-bookings.ts";
 
 const { pool } = useTestDatabase({ maxConnections: 4 });
@@ -48,7 +48,7 @@ async function save(reference: string, { partner = "acme", earlier = {} as Booki
   const [first, last] = [event(earlier, 1), event(sent, 2)];
   await insertEvents(pool, [first, last]);
   const contents = [earlier, sent].map((payload) => ({ payload, defaultCountry: "FR" }));
-  await insertBookings(pool, [
+  const bookings = await readLogged(pool, [
     {
       ...{ ...identity, bookingId: randomUUID(), revision: 2, newContent: "logged" },
       guestHashes: [...new Set(contents.flatMap((content) => hashContacts(key, content)))],
@@ -59,6 +59,7 @@ async function save(reference: string, { partner = "acme", earlier = {} as Booki
       },
     },
   ]);
+  await insertBookings(pool, bookings);
 }
 
 async function renormalise(options: { partner?: string; isDryRun?: boolean } = {}) {

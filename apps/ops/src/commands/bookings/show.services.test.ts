@@ -78,7 +78,7 @@ async function insertApplied(number: number) {
   ]);
   await insertBookings(pool, [
     {
-      ...{ ...booking, bookingId: randomUUID(), referenceKind: "trip", revision: 1, newContent: "logged" },
+      ...{ ...booking, bookingId: randomUUID(), referenceKind: "trip", revision: 1, newContent: null },
       state: {
         ...{ state: "active", eventId: eventId(number), sequence: sequenceOf(number), content: null },
         ...{ lastSequence: sequenceOf(number), createdAt: receivedAt, updatedAt: receivedAt, deletedAt: null },
