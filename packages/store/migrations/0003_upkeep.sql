@@ -68,8 +68,9 @@ end $$;
 revoke execute on function create_log_partitions from public;
 
 -- Statistics hold samples of a column's values, and would keep those of an erased guest. No query needs those of these
--- columns. This switches them off, for new partitions of the log and wherever somebody has switched them on, and removes
--- the samples that are there. Before PostgreSQL 18, only a superuser may remove them; if the owner is none, this fails.
+-- columns; it is different with booking_key and consumer_hash. This switches them off, for new partitions of the log and
+-- wherever somebody has switched them on, and removes the samples that are there. Before PostgreSQL 18, only a superuser
+-- may remove them; if the owner is none, this fails.
 create function remove_guest_samples() returns void
 language plpgsql security definer
 set search_path from current
