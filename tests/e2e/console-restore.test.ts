@@ -1,7 +1,7 @@
 import { textOf } from "@booking-events/console/testing/text-of";
 import { waitFor } from "@booking-events/harness";
 import { expect, test } from "vitest";
-import { tripEvent, useStory } from "./console-story.ts";
+import { secondsSinceStart, tripEvent, useStory } from "./console-story.ts";
 
 const own = useStory();
 /** Between the first and the second event of each booking. */
@@ -76,7 +76,7 @@ test("a restore that finds no room can be cancelled, and nothing is lost", async
   expect(Object.values(await readNotes())).toEqual(Array(3).fill("active wrong"));
 });
 
-/** The last test of the file: from here on, a worker runs. */
+/** The last two tests of the file: from here on, a worker runs. */
 test("a restore does what its preview has shown, except where a booking has changed since", async () => {
   await insertBookings(3);
   const ada = await own.desk.logIn();
@@ -98,6 +98,28 @@ test("a restore does what its preview has shown, except where a booking has chan
   const booking = textOf((await ada.get("/bookings/acme/T-0")).html);
   expect(booking).toContain("An operator restored the booking.");
   expect(booking).toContain("Recomputed from 3 events");
+});
+
+test("a test partner's bookings are restored like any other's, and nobody else's", async () => {
+  const ofTest = { partner: "acme-test", test: true as const };
+  // Their log is kept for a week only.
+  const now = secondsSinceStart();
+  await own.apply(tripEvent(now - 90, { note: "right" }, { kind: "create" }), tripEvent(now - 30, { note: "wrong" }));
+  await own.applyTest(
+    tripEvent(now - 90, { note: "right" }, { ...ofTest, kind: "create" }),
+    tripEvent(now - 30, { note: "wrong" }, ofTest),
+  );
+  await own.startWorker();
+  const ada = await own.desk.logIn();
+  const between = tripEvent(now - 60, {}).receivedAt;
+  const preview = await ada.post("/restore/preview", { partner: " acme-test ", at: between });
+  const show = async ({ location }: { location: string | null }) => textOf((await ada.get(location ?? "")).html);
+  await waitFor(async () => expect(await show(preview)).toContain("Restore 1 booking"));
+  const restore = await ada.post("/restore", { preview: preview.location?.split("/").at(-1) ?? "" });
+  await waitFor(async () => expect(await show(restore)).toMatch(/done begun.*1 applied/));
+  const { rows } = await own.queryTest("select payload ->> 'note' as note from bookings");
+  expect(rows).toEqual([{ note: "right" }]);
+  expect(await readNotes()).toEqual({ "TRIP-1": "active wrong" });
 });
 
 function idAt(ms: number): string {

@@ -1,10 +1,12 @@
 import { fileURLToPath } from "node:url";
 import { useConsole } from "@booking-events/console/testing/start-console";
 import { waitFor } from "@booking-events/harness";
+import { partner } from "@booking-events/harness/partners";
+import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { runOps } from "@booking-events/ops/testing/run-ops";
 import { createProducer, type Producer } from "@booking-events/queue";
 import type { EventEnvelope } from "@booking-events/schema";
-import { type DeadLetterToWrite, writeDeadLetter } from "@booking-events/store";
+import { createPool, type DeadLetterToWrite, testSchemaOf, writeDeadLetter } from "@booking-events/store";
 import { applyEvents } from "@booking-events/worker/apply/apply-events";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { shareSurroundings } from "./surroundings.ts";
@@ -16,18 +18,33 @@ export function useStory() {
   const own = shareSurroundings("a-secret-of-the-console-tests-0123456789");
   // An operator's events wait behind a hundred others.
   const desk = useConsole(() => ({ ...own.environment, MAX_BACKLOG: "1000" }));
+  const duplicateWindowMs = 72 * 3_600_000;
   let producer: Producer;
+  let testPool: ReturnType<typeof createPool>;
   beforeAll(() => {
-    const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
+    const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "", DATABASE_URL: databaseUrl = "" } = own.environment;
+    const limits = { rateLimit: noLimit };
+    writePartnersFile(own.environment["PARTNERS_FILE"] ?? "", [
+      partner("acme", {}, limits),
+      partner("acme-test", {}, { ...limits, test: true }),
+    ]);
+    const schema = testSchemaOf("public");
+    testPool = createPool({ databaseUrl, schema, applicationName: "test", maxConnections: 1, onError: () => {} });
     producer = createProducer({ redisServers, prefix, onError: () => {} });
   });
   beforeEach(() => own.pool.query("truncate operator_actions, feed_readers cascade"));
-  afterAll(() => producer?.close());
+  afterAll(async () => {
+    await testPool?.end();
+    await producer?.close();
+  });
   return {
     desk,
     databaseUrl: () => own.environment["DATABASE_URL"] ?? "",
     query: (sql: string) => own.pool.query(sql),
-    apply: (...events: EventEnvelope[]) => applyEvents(own.pool, events, { duplicateWindowMs: 72 * 3_600_000 }),
+    queryTest: (sql: string) => testPool.query(sql),
+    apply: (...events: EventEnvelope[]) => applyEvents(own.pool, events, { duplicateWindowMs }),
+    /** Events of the test partner. */
+    applyTest: (...events: EventEnvelope[]) => applyEvents(testPool, events, { duplicateWindowMs }),
     async enqueue(...events: EventEnvelope[]) {
       await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
       await producer.enqueueNumbered(events);
@@ -56,6 +73,9 @@ export function useStory() {
 }
 
 const startMs = Date.UTC(2026, 10, 20);
+
+/** The number of an event that is received now. */
+export const secondsSinceStart = () => Math.floor((Date.now() - startMs) / 1_000);
 
 /** Of the event with this number. It begins with the time of receipt, as ingest's do. */
 export function idOf(number: number): string {

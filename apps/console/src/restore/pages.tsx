@@ -5,6 +5,7 @@ import type { Pages } from "../server/pages.ts";
 import { Refusal } from "../server/refusal.ts";
 import type { Tasks } from "../tasks/tasks.ts";
 import { RestorePage } from "./restore-page.tsx";
+import type { RestoreReport } from "./restore-report.ts";
 import { runRestore } from "./run-restore.ts";
 
 export function addRestorePages(pages: Pages): void {
@@ -16,8 +17,8 @@ export function addRestorePages(pages: Pages): void {
     return { notice: "Nothing has been changed yet.", to: `/tasks/${id}` };
   });
   pages.act("/restore", to, async ({ operations, given }) => {
-    const request = confirmPreview(tasks, given("preview") ?? "");
-    const { id } = await runRestore(tasks, operations, request, { isPreview: false });
+    const { request, isTest } = confirmPreview(tasks, given("preview") ?? "");
+    const { id } = await runRestore(tasks, { ...operations, isTest }, request, { isPreview: false });
     return { notice: "The restore has begun.", to: `/tasks/${id}` };
   });
 }
@@ -50,9 +51,10 @@ function readRestoreRequest({ form, query, view: { now }, given, time }: PageReq
  *
  * @throws OperationFailure if the preview is unknown, or has not ended
  */
-function confirmPreview(tasks: Tasks, id: string): RestoreRequest {
+function confirmPreview(tasks: Tasks, id: string): Pick<RestoreReport, "request" | "isTest"> {
   const report = tasks.find(id)?.report;
   if (report?.kind !== "restore" || !report.isPreview || report.restored === null)
     throw new OperationFailure("The preview is not known any more. Look at it again, and confirm that.");
-  return { ...report.request, unlessChangedSince: report.restored.readAt };
+  const { request, isTest, restored } = report;
+  return { request: { ...request, unlessChangedSince: restored.readAt }, isTest };
 }

@@ -4,6 +4,8 @@ import type { Restored, RestoreRequest, RestoreSummary } from "@booking-events/o
 export interface RestoreReport {
   kind: "restore";
   isPreview: boolean;
+  /** Of bookings of a test partner. */
+  isTest: boolean;
   request: RestoreRequest;
   summary: RestoreSummary;
   /** What it waits for at the moment, in sentences. */

@@ -20,7 +20,16 @@ export function runRestore(
   { isPreview }: { isPreview: boolean },
 ): Promise<Task> {
   const summary = new RestoreSummary({ maxShown });
-  const report: RestoreReport = { kind: "restore", isPreview, request, summary, waitsFor: null, restored: null };
+  const isTest = operations.isTest === true;
+  const report: RestoreReport = {
+    kind: "restore",
+    isPreview,
+    isTest,
+    request,
+    summary,
+    waitsFor: null,
+    restored: null,
+  };
   return tasks.begin(operations, report, async (acting, signal) => {
     const progress = toProgress(report, signal);
     report.restored = await (isPreview

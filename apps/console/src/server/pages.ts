@@ -123,9 +123,9 @@ export class Pages {
     const view: View = { ...visitor, now: operations.now(), path: ctx.path, notices, runbookUrl };
     const notify = (text: string) => void notices.push({ tone: "remark", text });
     const query = ctx.URL.searchParams;
-    const partner = ctx.params["partner"] ?? form.get("partner") ?? query.get("partner");
+    const partner = ctx.params["partner"] ?? (form.get("partner") ?? query.get("partner"))?.trim();
     const acting: ActingContext = { ...operations, by: visitor.name, notify };
-    const isTest = partner !== null && isTestPartner(acting, partner);
+    const isTest = partner !== undefined && isTestPartner(acting, partner);
     if (isTest && ctx.method === "GET")
       notify(`${partner} is a test partner. Its bookings are apart from all others, and removed after seven days.`);
     return new PageRequest({ view, operations: { ...acting, isTest }, params: ctx.params, query, form });
