@@ -19,6 +19,8 @@ import { Refusal } from "./refusal.ts";
 import { sendPage } from "./send-page.tsx";
 
 const deadlineMs = 10_000;
+/** Each holds a connection to the database until its last line has been read. Two of four are left for the pages. */
+const maxDownloads = 2;
 
 /** What the middleware before the routes leaves in `ctx.state`. */
 export interface PageState {
@@ -39,6 +41,7 @@ type Done = string | { notice: string; to: string };
 export class Pages {
   readonly router: Router<PageState>;
   readonly context: ConsoleContext;
+  #downloads = 0;
 
   constructor(router: Router<PageState>, context: ConsoleContext) {
     this.router = router;
@@ -76,8 +79,8 @@ export class Pages {
   }
 
   /**
-   * Answers a form with a file, as it is made. What fails before its first line is an error page; later, the download
-   * breaks off.
+   * Answers a form with a file, as it is made, in however long it takes. What fails before its first line is an error
+   * page; later, the download breaks off.
    *
    * @param make writes the file, and waits for each piece
    */
@@ -87,12 +90,17 @@ export class Pages {
     make: (request: PageRequest, write: (text: string) => Promise<void>) => Promise<unknown>,
   ): void {
     this.#post(path, "operator", async (ctx, request) => {
+      if (this.#downloads >= maxDownloads)
+        throw new OperationFailure(`${maxDownloads} exports run already. Wait until one has ended.`);
+      this.#downloads += 1;
       const file = new PassThrough();
       const begun = Promise.withResolvers<void>();
       const making = make(request, async (text) => {
         begun.resolve();
         if (!file.destroyed && !file.write(text)) await Promise.race([once(file, "drain"), once(file, "close")]);
         if (file.destroyed) throw new OperationFailure("The download was broken off.");
+      }).finally(() => {
+        this.#downloads -= 1;
       });
       await Promise.race([begun.promise, making]);
       making.then(
