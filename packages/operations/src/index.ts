@@ -74,7 +74,7 @@ export { checkImport, importBookings, prepareImport } from "./import/import-book
 export type { Shortage } from "./import/queue-events.ts";
 export { isUuid } from "./is-uuid.ts";
 export { openContext } from "./open-context.ts";
-export { OperationFailure } from "./operation-failure.ts";
+export { OperationCancelled, OperationFailure } from "./operation-failure.ts";
 export { parseDuration, parseInstant, parsePast } from "./parse-past.ts";
 export {
   addPartner,

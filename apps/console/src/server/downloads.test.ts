@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
+import { OperationCancelled } from "@booking-events/operations";
 import { createLogger } from "@booking-events/runtime";
 import Router from "@koa/router";
 import Koa from "koa";
@@ -50,4 +51,20 @@ test("exports that nobody reads to their end leave connections to the other page
   gate.resolve();
   expect(await Promise.all(running.map((answer) => answer.text()))).toEqual(["a line\n", "a line\n"]);
   expect(await (await desk.download()).text()).toBe("a line\n");
+});
+
+test("an export whose reader goes is cancelled, and not refused: a part of it has left", async () => {
+  const ending = Promise.withResolvers<unknown>();
+  await using desk = await serve(async (write) => {
+    try {
+      for (;;) await write("x".repeat(100_000));
+    } catch (error) {
+      ending.resolve(error);
+      throw error;
+    }
+  });
+  const reader = new AbortController();
+  await desk.download(reader.signal);
+  reader.abort();
+  expect(await ending.promise).toBeInstanceOf(OperationCancelled);
 });

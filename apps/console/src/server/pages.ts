@@ -5,7 +5,7 @@
 
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
-import { type ActingContext, isTestPartner, OperationFailure } from "@booking-events/operations";
+import { type ActingContext, isTestPartner, OperationCancelled, OperationFailure } from "@booking-events/operations";
 import { withDeadline } from "@booking-events/runtime";
 import type Router from "@koa/router";
 import type { RouterContext } from "@koa/router";
@@ -98,7 +98,7 @@ export class Pages {
       const making = make(request, async (text) => {
         begun.resolve();
         if (!file.destroyed && !file.write(text)) await Promise.race([once(file, "drain"), once(file, "close")]);
-        if (file.destroyed) throw new OperationFailure("The download was broken off.");
+        if (file.destroyed) throw new OperationCancelled("The download was broken off.");
       }).finally(() => {
         this.#downloads -= 1;
       });
