@@ -94,10 +94,11 @@ export class Pages {
         throw new OperationFailure(`${maxDownloads} exports run already. Wait until one has ended.`);
       this.#downloads += 1;
       const file = new PassThrough();
+      const closed = new Promise((resolve) => file.once("close", resolve));
       const begun = Promise.withResolvers<void>();
       const making = make(request, async (text) => {
         begun.resolve();
-        if (!file.destroyed && !file.write(text)) await Promise.race([once(file, "drain"), once(file, "close")]);
+        if (!file.destroyed && !file.write(text)) await Promise.race([once(file, "drain"), closed]);
         if (file.destroyed) throw new OperationCancelled("The download was broken off.");
       }).finally(() => {
         this.#downloads -= 1;
