@@ -10,6 +10,9 @@ import { LoginPage } from "./login-page.tsx";
 import { readName } from "./read-name.ts";
 import { roles } from "./roles.ts";
 
+/** Anybody may post it. */
+const maxFormBytes = 64 * 1_024;
+
 /** Logging in and out, which needs no login. */
 export function addLoginRoutes(router: Router, logins: Logins): void {
   router.get("/login", (ctx) => {
@@ -30,7 +33,7 @@ function waysOf({ password, openId }: Logins) {
 async function logIn(ctx: Context, logins: Logins): Promise<void> {
   const { sessions, tries, password } = logins;
   if (password === undefined) throw new Refusal(404, "No such page", "There is no login by password.");
-  const form = await readForm(ctx);
+  const form = await readForm(ctx, maxFormBytes);
   const next = toLocalPath(form.get("next"));
   const refuse = (status: number, problem: string) => {
     sendPage(ctx, <LoginPage next={next} ways={waysOf(logins)} problem={problem} />);

@@ -85,3 +85,9 @@ test("a form that is too large is refused", async () => {
   const { status } = await server.visit().post("/login", { name: "x".repeat(70_000) });
   expect(status).toBe(413);
 });
+
+test("the references of a restore may be as many as their field holds, whatever their letters", async () => {
+  const ada = await server.logIn();
+  const { status } = await ada.post("/restore/preview", { at: "no time", references: "\u4eac".repeat(60_000) });
+  expect(status).toBe(422);
+});

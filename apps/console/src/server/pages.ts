@@ -21,6 +21,8 @@ import { sendPage } from "./send-page.tsx";
 const deadlineMs = 10_000;
 /** Each holds a connection to the database until its last line has been read. Two of four are left for the pages. */
 const maxDownloads = 2;
+/** The references of a restore are 60,000 characters, of which each may take nine bytes. */
+const maxFormBytes = 600 * 1_024;
 
 /** What the middleware before the routes leaves in `ctx.state`. */
 export interface PageState {
@@ -122,7 +124,7 @@ export class Pages {
     this.router.post(path, async (ctx) => {
       requireRole(ctx, role);
       const notices: Notice[] = [];
-      await answer(ctx, this.#toRequest(ctx, notices, await readForm(ctx)), notices);
+      await answer(ctx, this.#toRequest(ctx, notices, await readForm(ctx, maxFormBytes)), notices);
     });
   }
 
