@@ -42,13 +42,12 @@ const firstLookMs = 1_000;
 export class Tasks {
   readonly #kept = new Map<string, Kept>();
   readonly #logger: Logger;
+  readonly #stopping: AbortSignal;
 
-  /** @param stopping cancels all */
+  /** @param stopping cancels all, those that begin later, too */
   constructor({ logger, stopping }: { logger: Logger; stopping: AbortSignal }) {
     this.#logger = logger;
-    stopping.addEventListener("abort", () => {
-      for (const { controller } of this.#kept.values()) controller.abort();
-    });
+    this.#stopping = stopping;
   }
 
   /**
@@ -72,7 +71,8 @@ export class Tasks {
     };
     const controller = new AbortController();
     const notify = (text: string) => void (task.remarks.length < maxRemarks && task.remarks.push(text));
-    const ending = this.#run(task, controller.signal, () => work({ ...operations, notify }, controller.signal), now);
+    const signal = AbortSignal.any([this.#stopping, controller.signal]);
+    const ending = this.#run(task, signal, () => work({ ...operations, notify }, signal), now);
     this.#kept.set(task.id, { task, controller, ending });
     this.#forgetOld();
     await Promise.race([ending, new Promise((resolve) => setTimeout(resolve, firstLookMs).unref())]);
