@@ -3,7 +3,6 @@ import {
   adminPort,
   type Logger,
   parseEnvironment,
-  type Registry,
   redisVariables,
   servicePort,
   variables,
@@ -54,7 +53,7 @@ const maxDatabaseConnections = 4;
 export function createConsole(
   settings: Settings,
   environment: NodeJS.ProcessEnv,
-  { logger, registry, stopping }: { logger: Logger; registry: Registry; stopping: AbortSignal },
+  { logger, stopping }: { logger: Logger; stopping: AbortSignal },
 ) {
   const now = () => new Date();
   const logins = createLogins(settings, now);
@@ -65,7 +64,7 @@ export function createConsole(
   const tasks = new Tasks({ logger, stopping });
   const context = { operations, runbookUrl: settings.RUNBOOK_URL, stopping, tasks, logger };
   return {
-    app: createApp({ context, logins, ownUrl: settings.CONSOLE_URL, registry, logger }),
+    app: createApp({ context, logins, ownUrl: settings.CONSOLE_URL, logger }),
     async close() {
       await tasks.untilEnded();
       await close();

@@ -21,7 +21,7 @@ export async function runConsole(environment: NodeJS.ProcessEnv): Promise<void> 
   const logger = createLogger({ name: "console", level: settings.LOG_LEVEL });
   const registry = createMetrics("console");
   const stopping = new AbortController();
-  const { app, close } = createConsole(settings, environment, { logger, registry, stopping: stopping.signal });
+  const { app, close } = createConsole(settings, environment, { logger, stopping: stopping.signal });
   const server = createConsoleServer(app.callback());
   await listen(server, { host: settings.HOST, port: settings.PORT });
   const shutdown = installGracefulShutdown({

@@ -1,4 +1,4 @@
-import type { Logger, Registry } from "@booking-events/runtime";
+import type { Logger } from "@booking-events/runtime";
 import Router from "@koa/router";
 import Koa, { type Context, type Next } from "koa";
 import type { ConsoleContext } from "../context.ts";
@@ -12,7 +12,7 @@ import type { Visitor } from "../login/roles.ts";
 import type { Notice } from "../page/view.ts";
 import { addPages } from "../pages.ts";
 import { errorBoundary } from "./error-boundary.tsx";
-import { observeRequests } from "./observe-requests.ts";
+import { logRequests } from "./log-requests.ts";
 import { type PageState, Pages } from "./pages.ts";
 import { Refusal } from "./refusal.ts";
 import { requireOwnHost } from "./require-own-host.ts";
@@ -25,12 +25,11 @@ export interface AppOptions {
   logins: Logins;
   /** Of the console. Undefined: it is reached on its own machine only. */
   ownUrl: string | undefined;
-  registry: Registry;
   logger: Logger;
 }
 
 /** A request's way, from top to bottom. */
-export function createApp({ context, logins, ownUrl, registry, logger }: AppOptions): Koa {
+export function createApp({ context, logins, ownUrl, logger }: AppOptions): Koa {
   const open = new Router({ sensitive: true, strict: true });
   addLoginRoutes(open, logins);
   addOpenIdRoutes(open, logins, logger);
@@ -40,7 +39,7 @@ export function createApp({ context, logins, ownUrl, registry, logger }: AppOpti
   const app = new Koa();
   // What happens after the boundary: a visitor who has gone before all was sent.
   app.on("error", (error: unknown) => logger.debug({ err: error }, "an answer could not be sent"));
-  app.use(observeRequests(logger, registry));
+  app.use(logRequests(logger));
   app.use(setSecurityHeaders);
   app.use(errorBoundary(logger));
   app.use(requireOwnHost(ownUrl));

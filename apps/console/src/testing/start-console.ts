@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
-import { createLogger, createMetrics } from "@booking-events/runtime";
+import { createLogger } from "@booking-events/runtime";
 import { afterAll, beforeAll } from "vitest";
 import { createConsole, readSettings } from "../create-console.ts";
 import { toKey } from "../login/create-logins.ts";
@@ -60,10 +60,9 @@ export function useConsole(
     const wanted: Record<string, string> = { CONSOLE_SESSION_KEY: sessionKey, ...environment() };
     const given = "CONSOLE_OIDC_ISSUER" in wanted ? wanted : { CONSOLE_PASSWORD: password, ...wanted };
     const logger = createLogger({ name: "console", level: "silent" });
-    const registry = createMetrics("console");
     const settings = readSettings(given);
     key = toKey(settings);
-    const { app, close } = createConsole(settings, given, { logger, registry, stopping: stopping.signal });
+    const { app, close } = createConsole(settings, given, { logger, stopping: stopping.signal });
     const server = createConsoleServer(app.callback());
     await new Promise<void>((resolve) => server.listen(port(), "127.0.0.1", resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
