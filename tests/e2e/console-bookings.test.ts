@@ -76,6 +76,28 @@ test("values are shown once, to who has the role, with a reason that is recorded
   ]);
 });
 
+test("nothing of guests is shown or exported while it can't be recorded", async () => {
+  await insertHistory();
+  await own.query(
+    `create function refuse() returns trigger language plpgsql
+     as $$ begin raise exception 'no space' using errcode = '53100'; end $$;
+     create trigger refuse before insert on operator_actions execute function refuse()`,
+  );
+  try {
+    const ada = await own.desk.logIn();
+    for (const [page, form, value] of [
+      [path, { reason: "legal" }, "Robin"],
+      ["/partners/acme/bookings.csv", {}, "TRIP-1,"],
+    ] as const) {
+      const { status, html } = await ada.post(page, { ...form });
+      expect([page, status, html.includes(value)]).toEqual([page, 503, false]);
+      expect(textOf(html)).toContain("Nothing was done, since it could not be recorded.");
+    }
+  } finally {
+    await own.query("drop function refuse cascade");
+  }
+});
+
 test("the record of a look at values never has the reference, though there is no such booking", async () => {
   const ada = await own.desk.logIn();
   expect((await ada.post("/bookings/acme/Robin-Wren", { reason: "legal" })).status).toBe(404);

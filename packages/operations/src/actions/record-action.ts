@@ -17,11 +17,14 @@ interface Action {
   command: string;
   /** Those that are undefined are left out. */
   arguments: object;
+  /** Without a record, it does not begin. */
+  mustBeRecorded?: boolean;
 }
 
 /**
  * Records an action: before it begins, and how it ended. One whose end could not be recorded has no outcome. If nothing
  * can be recorded, the action goes on, and the operator is told: a secret must be revoked although PostgreSQL is down.
+ * But nothing of guests is shown without a record.
  *
  * @param work must not throw an OperationFailure whose message holds a guest's value
  */
@@ -66,17 +69,28 @@ class ActionRecord {
   did: object = {};
   readonly #context: Context;
   readonly #action: Omit<ActionToWrite, "outcome" | "problem" | "did">;
+  readonly #mustBeRecorded: boolean;
+  #hasBegun = false;
   #isComplete = false;
 
-  constructor(context: ActingContext, { command, arguments: given }: Action) {
+  constructor(context: ActingContext, { command, arguments: given, mustBeRecorded = false }: Action) {
+    this.#mustBeRecorded = mustBeRecorded;
     this.#context = { ...context, isTest: false };
     const { isTest: test, by } = context;
     this.#action = { id: randomUUID(), by, command, arguments: test === true ? { ...given, test } : given };
   }
 
+  /** @throws OperationFailure if it must be recorded, and can't be */
   async begin(): Promise<void> {
-    // If it can't be recorded now, it is recorded in the end.
-    await this.#write(null, null).catch(unlessUnavailable);
+    try {
+      await this.#write(null, null);
+      this.#hasBegun = true;
+    } catch (error) {
+      const why = unlessUnavailable(error);
+      if (this.#mustBeRecorded)
+        throw new OperationFailure(`Nothing was done, since it could not be recorded. ${why}`, { cause: error });
+      // It is recorded in the end, if that can be done then.
+    }
   }
 
   /** Records in the transaction of `client` that the action is done. Its last statement. */
@@ -93,7 +107,9 @@ class ActionRecord {
       const why = unlessUnavailable(error);
       // What was refused has changed nothing. And whoever reads why it failed knows that PostgreSQL is out.
       if (outcome !== "refused" && why !== problem)
-        this.#context.notify(`This was not recorded in operator_actions. ${why}`);
+        this.#context.notify(
+          `${this.#hasBegun ? "How this ended" : "This"} was not recorded in operator_actions. ${why}`,
+        );
     }
   }
 

@@ -73,7 +73,7 @@ export type RevealReason = (typeof revealReasons)[number];
 export const ticketPattern = /^[A-Za-z0-9#/_-]{1,40}$/;
 
 /**
- * Does the same with all values, and records who has looked at which booking, and why. What is refused because there is no
+ * Does the same with all values, once it is recorded who looks at which booking, and why. What is refused because there is no
  * such booking is not recorded: the sentence names the reference, which may be a guest's name.
  */
 export async function revealBooking(
@@ -90,7 +90,8 @@ export async function revealBooking(
     maxLooked: eventsLookedAt,
   });
   const given = { partner, bookingId: stored?.bookingId, ...why };
-  return recordAction(context, { command: "bookings reveal", arguments: given }, () => prove(context, options, true));
+  const action = { command: "bookings reveal", arguments: given, mustBeRecorded: true };
+  return recordAction(context, action, () => prove(context, options, true));
 }
 
 async function prove(context: Context, options: ProofOptions, withValues: boolean): Promise<Proof> {

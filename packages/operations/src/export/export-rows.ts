@@ -12,8 +12,8 @@ export interface ExportRequest extends ExportFilter {
 }
 
 /**
- * Exports bookings or events as they are at one moment. That it was done is recorded, with the number of rows, since data
- * leaves the service.
+ * Exports bookings or events as they are at one moment. That it is done is recorded first, and then the number of rows,
+ * since data leaves the service.
  *
  * @param write is given some lines at a time, and waited for
  * @returns the number of rows
@@ -23,7 +23,7 @@ export function exportRows(
   { what, format, ...request }: ExportRequest,
   write: (lines: string, rows: number) => Promise<void>,
 ): Promise<number> {
-  const action = { command: `export ${what}`, arguments: { format, ...request } };
+  const action = { command: `export ${what}`, arguments: { format, ...request }, mustBeRecorded: true };
   return recordAction(context, action, async (record) => {
     const did = { rows: 0 };
     record.did = did;
