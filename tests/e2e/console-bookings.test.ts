@@ -52,6 +52,23 @@ test("each point of its history shows the state, and what differs from before an
   expect(await at(third)).toContain("its fields as they are now. Restore to this point…");
 });
 
+test("there is no way back to between two events of the same millisecond, and the page says so", async () => {
+  const at = (microseconds: number) => ({ sequence: tripEvent(2, {}).sequence + microseconds });
+  await own.apply(
+    tripEvent(1, { note: "first" }, { kind: "create" }),
+    tripEvent(2, { note: "second" }, at(1)),
+    tripEvent(3, {}, { kind: "delete", ...at(2) }),
+  );
+  const ada = await own.desk.logIn();
+  const show = async (query: string) => textOf((await ada.get(`${path}${query}`)).html);
+  const why = "The next event came within the same millisecond, so there is no time between them to restore to.";
+  expect(await show(`?at=${first}`)).toContain("Restore to this point…");
+  for (const query of [`?at=${second}`, ""]) {
+    expect(await show(query)).toContain(why);
+    expect(await show(query)).not.toContain("Restore to");
+  }
+});
+
 test("values are shown once, to who has the role, with a reason that is recorded without them", async () => {
   await insertHistory();
   const ada = await own.desk.logIn();

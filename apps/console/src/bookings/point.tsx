@@ -100,9 +100,7 @@ function State({ proof, request }: PointProps): VNode {
           {describeDifference(fields, isNow)}
         </p>
         {mayRestore && wanted !== undefined && (
-          <a class="button" href={restorePath(request, wanted)}>
-            {isNow ? "Restore to before the deletion…" : "Restore to this point…"}
-          </a>
+          <RestoreLink path={findRestorePath(proof, request, wanted)} isBeforeDeletion={isNow} />
         )}
       </div>
       {point.isContentGone && <Empty>What the booking held then has been removed from the log.</Empty>}
@@ -129,13 +127,34 @@ function findBeforeDeletion({ story }: BookingPageProps["proof"]): { sequence: n
 
 const activeOutcomes = new Set<string>(["created", "updated", "recreated"]);
 
-/** The form to put a booking back to what it was after an event. */
-function restorePath(
+function RestoreLink({ path, isBeforeDeletion }: { path: string | null; isBeforeDeletion: boolean }): VNode {
+  if (path === null)
+    return (
+      <span class="faint">
+        The next event came within the same millisecond, so there is no time between them to restore to.
+      </span>
+    );
+  return (
+    <a class="button" href={path}>
+      {isBeforeDeletion ? "Restore to before the deletion…" : "Restore to this point…"}
+    </a>
+  );
+}
+
+/**
+ * The form to put a booking back to what it was after an event.
+ *
+ * @returns null: places are in microseconds and times in milliseconds, and none lies between it and the next event
+ */
+function findRestorePath(
+  { story }: BookingPageProps["proof"],
   { partner, reference, referenceKind }: BookingRequest,
   { sequence }: { sequence: number },
-): string {
-  // The place is in microseconds, so the next millisecond is after the event.
-  const at = new Date(Math.ceil(sequence / 1_000)).toISOString();
+): string | null {
+  const atMs = Math.ceil(sequence / 1_000);
+  const isAfterIt = (place: number) => place > sequence && place <= atMs * 1_000;
+  if (story.events.some((event) => countsInFold(event) && isAfterIt(event.sequence ?? 0))) return null;
+  const at = new Date(atMs).toISOString();
   return `/restore?${new URLSearchParams({ partner, reference, at, ...(referenceKind && { kind: referenceKind }) })}`;
 }
 
