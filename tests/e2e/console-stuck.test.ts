@@ -29,6 +29,9 @@ test("what is stuck is grouped by its cause, and filtered by the URL", async () 
   expect(one).toContain(idOf(7_001));
   expect(one).not.toContain(idOf(5_001));
   expect(textOf(one)).not.toContain("22003: It");
+  // It would list what has other codes, too.
+  const { status, html } = await ada.get("/stuck?code=STALLED");
+  expect([status, textOf(html)]).toEqual([422, expect.stringContaining("Choose a status, too.")]);
 });
 
 test("dead letters come in pages, and none is left out", async () => {

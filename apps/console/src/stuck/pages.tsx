@@ -57,7 +57,10 @@ async function previewLetters({ view, operations, given }: PageRequest, kind: "r
 
 function readCause({ given }: PageRequest): StuckCause | undefined {
   const status = statuses.find((known) => known === given("status"));
-  return status && { status, code: given("code") };
+  const code = given("code");
+  if (status !== undefined) return { status, code };
+  if (code === undefined) return undefined;
+  throw new Refusal(422, "No status", "Choose a status, too. The code alone does not filter.");
 }
 
 /** Of the preview, which has counted what had failed by then. */
