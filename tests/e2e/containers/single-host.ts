@@ -33,6 +33,7 @@ export async function trySingleHost(deployment: Deployment, step: Step): Promise
     await sender.stop();
   }
   await step("every accepted event was applied", () => allApplied(deployment, sender.accepted));
+  await step("no event is listed as lost", () => nothingLost(deployment));
   await step("a dump is restored, beside the database and in its place", () => restore(deployment, sender.accepted));
   await step("logs have no secret", () => readLogs(deployment, secret));
   await step("all stop in time, and by themselves", () => stopAll(deployment));
@@ -131,6 +132,11 @@ export async function allApplied(deployment: Deployment, accepted: string[], pos
     { timeoutMs: 120_000, intervalMs: 1_000 },
   );
   return `${accepted.length} of ${accepted.length}`;
+}
+
+/** The command of docs/runbook.md. */
+export async function nothingLost(deployment: Deployment): Promise<void> {
+  assert.match(await deployment.type("deploy/find-lost-events"), /lost\s[-+\s]*\(0 rows\)/);
 }
 
 async function restore(deployment: Deployment, accepted: string[]): Promise<void> {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness/wait-for";
 import type { Deployment } from "./deployment.ts";
 import { Sender } from "./sender.ts";
-import { allApplied } from "./single-host.ts";
+import { allApplied, nothingLost } from "./single-host.ts";
 import type { Step } from "./step.ts";
 
 const files = "docker-compose.yml:deploy/ha/compose.yml:host.yml";
@@ -27,6 +27,7 @@ export async function tryStandbys(deployment: Deployment, step: Step): Promise<v
     await sender.stop();
   }
   await step("every accepted event was applied", () => allApplied(deployment, sender.accepted, "postgres-2"));
+  await step("no event is listed as lost", () => nothingLost(deployment));
 }
 
 async function primaryAddress(deployment: Deployment): Promise<string> {
