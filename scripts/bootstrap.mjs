@@ -228,17 +228,19 @@ async function run(file, args, options) {
  * then again through npm and us: the scripts count signals that arrive together as one.
  */
 function forwardSignals() {
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-    process.on(signal, () => {
-      stoppedBy ??= signal;
-      child?.kill(signal);
-    });
-  }
+  const stop = (signal) => {
+    stoppedBy ??= signal;
+    child?.kill(signal);
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, stop);
   if (!process.env.npm_lifecycle_event) return;
   // An npm that is killed forwards nothing.
   const parent = process.ppid;
-  setInterval(() => {
-    if (process.ppid !== parent) child?.kill("SIGTERM");
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    // A later signal would be a second, deliberate one.
+    if (!stoppedBy) stop("SIGTERM");
   }, 500).unref();
 }
 

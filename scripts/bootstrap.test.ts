@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import {
   chmodSync,
   copyFileSync,
@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 /** A clone with an npx and a pnpm that only note their calls and create what a real install would. */
 let clone: string;
@@ -91,6 +91,33 @@ test("an install that failed over an earlier complete one is repeated, too", asy
   calls();
   await bootstrap("scripts/show.ts");
   expect(calls()).toContain("pnpm install");
+});
+
+test("when npm is killed, the program is asked to stop, and only once", async () => {
+  write(
+    "scripts/count.ts",
+    `import { renameSync, writeFileSync } from "node:fs";
+    let count = 0;
+    process.on("SIGTERM", () => {
+      count += 1;
+      // Two more looks at npm.
+      setTimeout(() => {
+        writeFileSync("count.new", String(count));
+        renameSync("count.new", "count");
+        process.exit();
+      }, 1_200);
+    });
+    writeFileSync("up", "");
+    setInterval(() => {}, 1_000);`,
+  );
+  await bootstrap("scripts/show.ts");
+  const command = `'${process.execPath}' scripts/bootstrap.mjs node scripts/count.ts & wait`;
+  const env = { PATH: process.env["PATH"], HOME: clone, npm_lifecycle_event: "start" };
+  const npm = spawn("sh", ["-c", command], { cwd: clone, env, stdio: "ignore" });
+  await vi.waitFor(() => expect(existsSync(join(clone, "up"))).toBe(true), { timeout: 20_000 });
+  npm.kill("SIGKILL");
+  await vi.waitFor(() => expect(existsSync(join(clone, "count"))).toBe(true), { timeout: 20_000 });
+  expect(readFileSync(join(clone, "count"), "utf8")).toBe("1");
 });
 
 test("arguments and exit code pass through", async () => {
