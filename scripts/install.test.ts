@@ -1,8 +1,8 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { findRedis, redisMissing } from "./install.ts";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { findOrInstallTool, findRedis, redisMissing } from "./install.ts";
 
 let folder: string;
 
@@ -32,6 +32,16 @@ test("a Redis that is too old is passed over for a Valkey that is not", () => {
 
 test("without Redis, the error says how to install one, or how to use another machine's", () => {
   expect(redisMissing().advice).toMatch(/apt-get install -y redis-server.*brew install redis.*REDIS_URL=/s);
+});
+
+test("a tool that this machine can't have is done without, but not in CI", async () => {
+  vi.stubEnv("PATH", folder);
+  const say = () => {};
+  expect(await findOrInstallTool("prometheus", { say, isCi: false })).toBeUndefined();
+  await expect(findOrInstallTool("prometheus", { say, isCi: true })).rejects.toThrow("no prometheus");
+  program("prometheus", "prometheus, version 2.42.0");
+  program("promtool", "promtool, version 2.42.0");
+  expect(await findOrInstallTool("prometheus", { say, isCi: true })).toBe("prometheus");
 });
 
 function program(name: string, says: string): void {

@@ -14,6 +14,11 @@ interface InstallOptions {
   signal?: AbortSignal;
 }
 
+interface ToolOptions extends InstallOptions {
+  /** Default: as the environment says. */
+  isCi?: boolean;
+}
+
 /** BullMQ needs 6.2 or newer. */
 const MIN_VERSION = [6, 2] as const;
 
@@ -89,23 +94,36 @@ const tools = {
 export type Tool = keyof typeof tools;
 
 /** @returns the path or name of its file, if this machine has it */
-export function findTool(tool: Tool): string | undefined {
+function findTool(tool: Tool): string | undefined {
   return tools[tool].find();
 }
 
-/** Installs the tool if it is missing and apt-get can install it. */
-export async function installTool(tool: Tool, { say, signal }: InstallOptions): Promise<void> {
-  const asRoot = commandPrefixForRoot();
-  if (findTool(tool) !== undefined || !asRoot) return;
+/**
+ * Installs the tool if it is missing and apt-get can install it.
+ *
+ * @returns the path or name of its file; undefined: this machine can't have it
+ * @throws if CI can't have it, where nobody would notice that tests are skipped
+ */
+export async function findOrInstallTool(
+  tool: Tool,
+  { say, signal, isCi = "CI" in process.env }: ToolOptions,
+): Promise<string | undefined> {
   const { package: name } = tools[tool];
-  say(`No ${name} on this machine: installing it with apt-get.`);
-  try {
-    await installPackage(name, asRoot, signal);
-    if (tool === "prometheus" || tool === "caddy") switchOffService(name, asRoot);
-  } catch (error) {
-    signal?.throwIfAborted();
-    say(`${name} could not be installed. ${error}`);
+  const asRoot = commandPrefixForRoot();
+  if (findTool(tool) === undefined && asRoot) {
+    say(`No ${name} on this machine: installing it with apt-get.`);
+    try {
+      await installPackage(name, asRoot, signal);
+      if (tool === "prometheus" || tool === "caddy") switchOffService(name, asRoot);
+    } catch (error) {
+      signal?.throwIfAborted();
+      say(`${name} could not be installed. ${error}`);
+    }
   }
+  const file = findTool(tool);
+  if (file === undefined && isCi)
+    throw new Error(`This machine has no ${name}, and in CI no test may be skipped for that.`);
+  return file;
 }
 
 function firstOf(...files: string[]): string | undefined {

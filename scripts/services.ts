@@ -1,8 +1,7 @@
 /** Redis and PostgreSQL as real servers on this machine, for `npm start`, the tests and the load tools. */
 export {
   findOrInstallRedis,
-  findTool,
-  installTool,
+  findOrInstallTool,
 } from "./install.ts";
 export type { LocalServer as DataServer } from "./local-server.ts";
 export { type PostgresServer, startPostgres } from "./postgres.ts";

@@ -1,6 +1,6 @@
 /** `npm test`: format, lint, types, unused code, and every test, against a real Redis and PostgreSQL. */
 import { runChecks } from "./checks.ts";
-import { findOrInstallRedis, installTool } from "./install.ts";
+import { findOrInstallRedis } from "./install.ts";
 import { say, showProblem } from "./progress.ts";
 import { stopRequested } from "./stop-signals.ts";
 
@@ -15,10 +15,7 @@ try {
 
 /** A check that fails meanwhile does not end it: to interrupt dpkg can break the machine's packages. */
 async function installServers(): Promise<void> {
-  const options = { say, signal: stop };
-  const { version } = await findOrInstallRedis(options);
-  await installTool("faketime", options);
-  await installTool("prometheus", options);
+  const { version } = await findOrInstallRedis({ say, signal: stop });
   const programs = process.env["POSTGRES_PROGRAMS"];
   const postgres = programs ? `the PostgreSQL in ${programs}` : "the embedded PostgreSQL";
   say(`The tests use ${version} and ${postgres}, each on a free port and with data of its own.`);

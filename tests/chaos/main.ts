@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { findCaddy } from "@booking-events/harness/start-caddy";
 import { version } from "@booking-events/runtime";
 import { build } from "@booking-events/scripts/build";
-import { findOrInstallRedis, installTool } from "@booking-events/scripts/services";
+import { findOrInstallRedis } from "@booking-events/scripts/services";
 import { SetupProblem } from "@booking-events/scripts/setup-problem";
 import { stopRequested } from "@booking-events/scripts/stop-signals";
 import { runBadNeighbour } from "./bad-neighbour.ts";
@@ -132,7 +132,6 @@ async function prepare(): Promise<Pick<RunOptions, "keepsEvidence" | "say" | "si
   const signal = stopRequested({ force: () => process.exit(130) });
   say("Ctrl-C stops everything.");
   await findOrInstallRedis({ say, signal });
-  await installTool("faketime", { say, signal });
   await build(signal);
   return { keepsEvidence: true, say, signal };
 }

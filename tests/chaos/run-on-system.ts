@@ -12,10 +12,9 @@ import { type System, type SystemOptions, startSystem } from "./start-system.ts"
 import type { SupervisedApp } from "./supervise.ts";
 import { QueueWatch } from "./watch-queue.ts";
 
-export interface RunOptions extends Pick<SystemOptions, "build" | "signal"> {
+export interface RunOptions extends Pick<SystemOptions, "build" | "say" | "signal"> {
   /** Keeps data and logs of a run that has not passed, and says where. */
   keepsEvidence: boolean;
-  say: (line: string) => void;
 }
 
 const progressIntervalMs = 5_000;

@@ -5,7 +5,7 @@ import { Network } from "@booking-events/harness/network";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writeNewPartners } from "@booking-events/harness/partners-file";
 import { freePort } from "@booking-events/scripts/ports";
-import { findTool, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
+import { findOrInstallTool, type PostgresServer, startPostgres, startRedis } from "@booking-events/scripts/services";
 import type pg from "pg";
 import type { Build } from "./builds.ts";
 import { createPool } from "./database.ts";
@@ -48,6 +48,7 @@ export interface SystemOptions {
   postgres?: "standby" | undefined;
   /** Between machines that replicate. */
   delayMs?: { least: number; most: number } | undefined;
+  say: (line: string) => void;
   signal: AbortSignal;
   /** Told when an app ends by itself. */
   onCrash: (what: string) => void;
@@ -61,7 +62,7 @@ export async function startSystem(options: SystemOptions) {
   // When something does not start, this stops what runs already.
   await using started = new AsyncDisposableStack();
   const network = started.adopt(new Network({ delayMs: options.delayMs ?? delayMs }), (it) => it.close());
-  const clocks = started.adopt(createClocks(options), (all) => all?.remove());
+  const clocks = started.adopt(await createClocks(options), (all) => all?.remove());
   const redis = await startRedisFor(options, network, clocks, started);
   const postgres = await startPostgresFor(options, network, clocks, started);
   const { pool } = postgres;
@@ -118,8 +119,10 @@ export async function startSystem(options: SystemOptions) {
   };
 }
 
-function createClocks({ isForFaults = false, redis, postgres }: SystemOptions): FakeClocks | undefined {
-  const faketime = isForFaults && redis === undefined && postgres === undefined ? findTool("faketime") : undefined;
+async function createClocks(options: SystemOptions): Promise<FakeClocks | undefined> {
+  const { isForFaults = false, redis, postgres } = options;
+  if (!isForFaults || redis !== undefined || postgres !== undefined) return undefined;
+  const faketime = await findOrInstallTool("faketime", options);
   return faketime === undefined ? undefined : new FakeClocks(faketime);
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { waitFor } from "@booking-events/harness";
-import { findTool, installTool } from "@booking-events/scripts/services";
+import { findOrInstallTool } from "@booking-events/scripts/services";
 import { type Browser, type BrowserContextOptions, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postEvent, postOnce } from "./post-event.ts";
@@ -11,8 +11,7 @@ const secret = "a-secret-of-the-activity-page-0123456789";
 const surroundings = prepareSurroundings(secret);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-await installTool("chromium", { say: console.log });
-const executablePath = findTool("chromium");
+const executablePath = await findOrInstallTool("chromium", { say: console.log });
 if (executablePath === undefined) console.log("The page of activity is not tested: there is no Chromium.");
 
 const windows: [name: string, options: BrowserContextOptions][] = [

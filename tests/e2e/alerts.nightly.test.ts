@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { findTool } from "@booking-events/scripts/services";
+import { findOrInstallTool } from "@booking-events/scripts/services";
 import { describe, test } from "vitest";
 import { parse } from "yaml";
 import { rulesFolder } from "./alert-rules.ts";
 import { runPromtool } from "./run-promtool.ts";
 
 const folder = `${rulesFolder}/tests`;
+const hasPrometheus = (await findOrInstallTool("prometheus", { say: console.log })) !== undefined;
 
-// `npm run test:nightly` installs it where it can.
-describe.skipIf(findTool("prometheus") === undefined).each(readdirSync(folder))("%s", (file) => {
+describe.skipIf(!hasPrometheus).each(readdirSync(folder))("%s", (file) => {
   const { tests, rule_files, ...suite } = parse(readFileSync(join(folder, file), "utf8"));
 
   // One at a time, because promtool does not name the one that failed.

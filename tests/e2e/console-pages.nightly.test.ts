@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { findTool, installTool } from "@booking-events/scripts/services";
+import { findOrInstallTool } from "@booking-events/scripts/services";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { consolePages } from "./console-pages.ts";
@@ -12,8 +12,7 @@ const password = "a-secret-of-the-operators-of-the-console-tests";
 const own = useOwnServices(secret);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-await installTool("chromium", { say: console.log });
-const executablePath = findTool("chromium");
+const executablePath = await findOrInstallTool("chromium", { say: console.log });
 if (executablePath === undefined) console.log("The console's pages are not tested: there is no Chromium.");
 
 /** To look at the pages oneself: a folder for a picture of each. */

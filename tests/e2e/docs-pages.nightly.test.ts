@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { freePort } from "@booking-events/scripts/ports";
-import { findTool, installTool } from "@booking-events/scripts/services";
+import { findOrInstallTool } from "@booking-events/scripts/services";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type RunningApp, runApp, shareSurroundings } from "./surroundings.ts";
@@ -10,8 +10,7 @@ const secret = "a-secret-of-the-test_with-what+base64/has=";
 const surroundings = shareSurroundings(secret);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-await installTool("chromium", { say: console.log });
-const executablePath = findTool("chromium");
+const executablePath = await findOrInstallTool("chromium", { say: console.log });
 if (executablePath === undefined) console.log("The pages of /docs are not tested: there is no Chromium.");
 
 /** Where pictures of the pages go, for a person to look at. */

@@ -5,7 +5,7 @@ import { FakeClock } from "@booking-events/harness/fake-clock";
 import { partner } from "@booking-events/harness/partners";
 import { noLimit, writePartnersFile } from "@booking-events/harness/partners-file";
 import { changeQueue } from "@booking-events/queue";
-import { findTool } from "@booking-events/scripts/services";
+import { findOrInstallTool } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readRuleGroups, speedUp } from "./alert-rules.ts";
@@ -29,7 +29,8 @@ const endWithinMs = 120_000;
 const secret = "a-secret-of-the-mutation-tests-012345678";
 const otherSecret = "a-secret-of-the-other-partner-0123456789";
 
-const faketime = findTool("faketime");
+const faketime = await findOrInstallTool("faketime", { say: console.log });
+const hasPrometheus = (await findOrInstallTool("prometheus", { say: console.log })) !== undefined;
 let postgresClock: FakeClock | undefined;
 
 const own = useOwnServices(secret, {}, async () => {
@@ -76,8 +77,7 @@ interface Fault {
   history?: () => string;
 }
 
-// `npm run test:nightly` installs it where it can.
-describe.skipIf(findTool("prometheus") === undefined).each<Fault>([
+describe.skipIf(!hasPrometheus).each<Fault>([
   {
     breaks: "all workers stop",
     alert: "AllWorkersGone page",
@@ -237,7 +237,7 @@ describe.skipIf(findTool("prometheus") === undefined).each<Fault>([
 });
 
 /** Retries take as long as they do, so these alerts need the time of production. */
-test.skipIf(findTool("prometheus") === undefined)(
+test.skipIf(!hasPrometheus)(
   "when every event fails, two alerts fire within two minutes, and the events are applied once it is fixed",
   { timeout: 600_000 },
   async () => {

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findTool } from "@booking-events/scripts/services";
+import { findOrInstallTool } from "@booking-events/scripts/services";
 import { afterAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { findManifestProblems } from "./check-manifests.ts";
@@ -30,6 +30,7 @@ describe("every object", () => {
 });
 
 const hasKubectl = spawnSync("kubectl", ["version", "--client"]).status === 0;
+const hasPrometheus = (await findOrInstallTool("prometheus", { say: console.log })) !== undefined;
 
 test.skipIf(!hasKubectl)("what the tests of the manifests read is what kubectl renders", () => {
   const byName = (a: Manifest, b: Manifest) =>
@@ -83,7 +84,7 @@ describe.skipIf(!hasKubectl)("deploy/kubernetes/ops", () => {
   });
 });
 
-test.skipIf(findTool("prometheus") === undefined)(
+test.skipIf(!hasPrometheus)(
   "workers are scaled by what arrives and what waits, and by nothing at all if the backlog is unknown",
   () => {
     const [trigger] = find("ScaledObject", "worker")["spec"].triggers;

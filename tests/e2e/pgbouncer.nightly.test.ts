@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { follow } from "@booking-events/feed";
 import { freePort, waitFor } from "@booking-events/harness";
 import { execute } from "@booking-events/harness/execute";
-import { findTool, installTool } from "@booking-events/scripts/services";
+import { findOrInstallTool } from "@booking-events/scripts/services";
 import { appendChanges, createPool, examineDatabase, inTransaction } from "@booking-events/store";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { postAccepted } from "./post-event.ts";
@@ -15,12 +15,13 @@ import { prepareSurroundings } from "./surroundings.ts";
 const secret = "a-secret-of-the-test-with-enough-characters";
 const surroundings = prepareSurroundings(secret);
 let folder: string;
+let program = "pgbouncer";
 const poolers: ChildProcess[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "booking-events-pgbouncer-"));
   await chmod(folder, 0o755);
-  await installTool("pgbouncer", { say: console.log });
+  program = (await findOrInstallTool("pgbouncer", { say: console.log })) ?? program;
 });
 
 afterEach(() => {
@@ -52,7 +53,7 @@ default_pool_size = 2
   );
   // It refuses to run as root.
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
-  const pooler = spawn(findTool("pgbouncer") ?? "pgbouncer", ["-q", ...user, config], { stdio: "ignore" });
+  const pooler = spawn(program, ["-q", ...user, config], { stdio: "ignore" });
   poolers.push(pooler);
   const url = new URL(databaseUrl);
   url.host = `127.0.0.1:${listenPort}`;

@@ -5,7 +5,7 @@ import { FakeClock } from "@booking-events/harness/fake-clock";
 import { partner } from "@booking-events/harness/partners";
 import { writePartnersFile } from "@booking-events/harness/partners-file";
 import { runOps } from "@booking-events/ops/testing/run-ops";
-import { findTool } from "@booking-events/scripts/services";
+import { findOrInstallTool } from "@booking-events/scripts/services";
 import { migrate } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -14,7 +14,7 @@ import { emptyTables, type RunningApp, useOwnServices } from "./surroundings.ts"
 
 const secret = "a-secret-of-the-clock-tests-0123456789";
 const [minute, hour, day] = [60_000, 3_600_000, 86_400_000];
-const faketime = findTool("faketime");
+const faketime = await findOrInstallTool("faketime", { say: console.log });
 
 /** Of Redis, PostgreSQL, and one process besides. */
 let clocks: Record<"redis" | "postgres" | "process", FakeClock>;

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "@booking-events/scripts/ports";
-import { findTool, installTool } from "@booking-events/scripts/services";
+import { findOrInstallTool } from "@booking-events/scripts/services";
 import { waitFor } from "./wait-for.ts";
 
 export type Caddy = Awaited<ReturnType<typeof startCaddy>>;
@@ -13,8 +13,7 @@ export type Caddy = Awaited<ReturnType<typeof startCaddy>>;
 /** @returns undefined, after saying so: this machine can't have it */
 export async function findCaddy(say: (line: string) => void): Promise<string | undefined> {
   // Processes behind it listen on several addresses of 127.0.0.0/8, which only Linux has.
-  if (process.platform === "linux") await installTool("caddy", { say });
-  const program = process.platform === "linux" ? findTool("caddy") : undefined;
+  const program = process.platform === "linux" ? await findOrInstallTool("caddy", { say }) : undefined;
   if (program === undefined) say("deploy/Caddyfile is not tried: that needs Linux, and Caddy at /usr/bin/caddy.");
   return program;
 }
