@@ -48,7 +48,7 @@ async function countApplied(): Promise<number> {
 const countLoggedEvents = (worker: AppProcess) => worker.output().split('"msg":"event applied"').length;
 
 test("each release's ingest works with the other's worker, before and after the migration", async ({ skip }) => {
-  const release = await findPreviousRelease();
+  const release = await findPreviousRelease({ needsGit: true });
   if (release === undefined) return skip("no release has been tagged yet");
   const previous = await build(release);
   const newest = process.cwd();
