@@ -1,15 +1,10 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
+import { findFiles } from "./find-files.ts";
 
 const root = join(import.meta.dirname, "../..");
-const pages = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "*.md"], {
-  cwd: root,
-  encoding: "utf8",
-})
-  .split("\n")
-  .filter((page) => page !== "" && existsSync(join(root, page)));
+const pages = findFiles("**/*.md");
 
 /** Without code, in which a shell comment looks like a heading, and brackets look like a link. */
 const readProse = (path: string) => readFileSync(path, "utf8").replaceAll(/^ *```.*?^ *```/gms, "");

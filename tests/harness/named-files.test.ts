@@ -1,13 +1,11 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
+import { findFiles } from "./find-files.ts";
 import { readMetricNames } from "./metric-names.ts";
 
 const root = join(import.meta.dirname, "../..");
-const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
-  .split("\n")
-  .filter((page) => page !== "" && existsSync(join(root, page)));
+const pages = findFiles("**/*.md");
 const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 /** Folders that exist in a working copy and not in a clone, and a file that does not exist yet. */
@@ -43,9 +41,7 @@ test("docs/guarantees.md names tests that exist", () => {
   const text = readFileSync(join(root, "docs/guarantees.md"), "utf8");
   const promises = text.split("\n## ")[1] ?? "";
   const named = Array.from(promises.matchAll(/`([a-z][a-z.-]+)`/g), ([, name]) => name);
-  const tests = execFileSync("git", ["ls-files", "*.test.ts"], { cwd: root, encoding: "utf8" })
-    .split("\n")
-    .map((path) => basename(path));
+  const tests = findFiles("**/*.test.ts").map((path) => basename(path));
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((name) => !tests.some((file) => file.startsWith(`${name}.`)))).toEqual([]);
 });
