@@ -37,12 +37,15 @@ export async function fuzzIngest(options: {
         );
       });
       latest = [...latest.slice(1 - latestShown), sent];
-      for (const status of readStatuses(answers)) {
+      const answered = readStatuses(answers);
+      for (const status of answered) {
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         // Ingest may answer 503 to anything, and no other 5xx.
         const isExpected = sent.statuses?.includes(status) ?? !status.startsWith("5");
         if (!isExpected && status !== "503") throw new Error(`Answered ${status}.`);
       }
+      const expected = sent.statuses === undefined ? 0 : (sent.requests ?? 0);
+      if (answered.length < expected) throw new Error(`${answered.length} of ${expected} answers.`);
     }),
     { numRuns: options.connections, seed: options.seed, reporter: throwFailure },
   );
