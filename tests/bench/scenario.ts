@@ -77,12 +77,11 @@ export type Figure =
 /** A figure is NaN where the operating system does not provide it. */
 export type Measurement = Partial<Record<Figure, number>>;
 
-/** How many times better one variant is than another in one figure. Without a target it is only shown. */
+/** How many times better one variant is than another in one figure. */
 export interface Comparison {
   figure: Figure;
   of: string;
   to: string;
-  atLeast?: number;
 }
 
 /** The measurement is void: a request failed, or an acknowledged event is not where it must be. */
