@@ -404,6 +404,26 @@ describe("workers are scaled", () => {
   });
 });
 
+test("PostgreSQL allows the connections of all pods, also while a deployment adds one to each", () => {
+  const page = readFileSync("docs/operations/start.md", "utf8");
+  const sentence = /^- Allow .*console\.$/m.exec(page)?.[0] ?? "";
+  const each = Array.from(
+    sentence.matchAll(/(\d+)(?: connections)? for (?:each|the) (\w+)/g),
+    ([, count, component = ""]) => {
+      const pods =
+        component === "worker"
+          ? find("ScaledObject", component)["spec"].maxReplicaCount
+          : find("Deployment", component)["spec"].replicas;
+      return Number(count) * (pods + 1);
+    },
+  );
+  expect(each).toHaveLength(4);
+  const [postgres] = readManifests(`${root}/example-operators/postgresql.yaml`);
+  const allowed = Number(postgres?.["spec"].postgresql.parameters.max_connections ?? 100);
+  expect(each.reduce((sum, count) => sum + count)).toBeLessThan(allowed);
+  expect(page).toContain(`\`max_connections = ${allowed}\``);
+});
+
 test("Prometheus' operator finds every monitor and rule by one label", () => {
   const found = objects.filter(({ apiVersion }) => apiVersion.startsWith("monitoring.coreos.com/"));
   expect(found.map(({ kind }) => kind).toSorted()).toEqual([
