@@ -164,6 +164,11 @@ test("Prometheus reaches the exporters by the jobs that the rules name, and ever
     expect(alone).toEqual(named(services).map((name) => `${name}:${port}`));
     expect(inPairs).toEqual(named(standbys).map((name) => `${name}:${port}`));
   }
+  const { DATA_SOURCE_URI: uri } = services["postgres-exporter"]?.environment ?? {};
+  // After a failover, .env names the server that takes writes.
+  expect(standbys["postgres-exporter"]?.environment).toEqual({
+    DATA_SOURCE_URI: uri?.replace(/^postgres:/, "$" + "{POSTGRES_PRIMARY:-postgres}:"),
+  });
   expect(standbys["prometheus"]?.volumes).toEqual(["./deploy/ha/targets:/etc/prometheus/targets:ro"]);
   expect(global.external_labels).toEqual({ bookings_runbook: "$" + "{RUNBOOK_URL}" });
   expect(services["prometheus"]?.environment).toEqual({ RUNBOOK_URL: "$" + "{RUNBOOK_URL:-}" });
