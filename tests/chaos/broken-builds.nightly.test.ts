@@ -4,7 +4,7 @@ import { runChaos } from "./run-chaos.ts";
 
 // The run that must pass, in `run-chaos.nightly.test.ts`, has the same faults in it.
 describe("a run fails with a broken build", () => {
-  test.each(brokenBuilds)("$name: $mustFind", { timeout: 300_000 }, async (build) => {
+  test.for(brokenBuilds)("$name: $mustFind", { timeout: 300_000 }, async (build, { signal }) => {
     const report = await runChaos({
       seed: 1,
       build,
@@ -13,7 +13,7 @@ describe("a run fails with a broken build", () => {
       ratePerSecond: 60,
       keepsEvidence: false,
       say: () => {},
-      signal: new AbortController().signal,
+      signal,
     });
     expect(report.passed).toBe(false);
     expect(report.violationCounts[build.mustFind], JSON.stringify(report.violationCounts)).toBeGreaterThan(0);

@@ -16,11 +16,10 @@ onLinux("a minute of faults of servers with replicas loses nothing", () => {
   const postMs = 60_000;
   const faults = planFaults(createRandom(seed, "faults"), postMs);
 
-  test.each([{ redis: "cluster" }, { redis: "sentinel" }, { postgres: "standby" }] as const)(
+  test.for([{ redis: "cluster" }, { redis: "sentinel" }, { postgres: "standby" }] as const)(
     "%j",
     { timeout: slowMachineMs },
-    async (servers) => {
-      const { signal } = new AbortController();
+    async (servers, { signal }) => {
       const report = await runChaos({
         ...base,
         ...servers,
@@ -52,10 +51,10 @@ onLinux("a machine dies with what its replicas do not have yet", () => {
     machineFaultMs: { least: 500, most: 500 },
   };
 
-  test.each(["cluster", "sentinel"] as const)(
+  test.for(["cluster", "sentinel"] as const)(
     "%s: lost, unless a replica had to confirm",
-    async (redis) => {
-      const { signal } = new AbortController();
+    { timeout: slowMachineMs },
+    async (redis, { signal }) => {
       const slowLinks = { least: 300, most: 350 };
       const careless = await runChaos({
         ...demanding,
@@ -73,6 +72,5 @@ onLinux("a machine dies with what its replicas do not have yet", () => {
       const careful = await runChaos({ ...demanding, redis, replicasToConfirm: 1, keepsEvidence: true, signal });
       expect(careful.violations).toEqual([]);
     },
-    slowMachineMs,
   );
 });
