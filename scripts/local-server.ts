@@ -9,7 +9,7 @@ import { freePort, isPortFree } from "./ports.ts";
 import { type ProcessRecord, readRecord, saveRecord, signalFamily, stopProcess } from "./process-record.ts";
 import { SetupProblem } from "./setup-problem.ts";
 
-/** A server on the loopback address: Redis, PostgreSQL, ingest or worker. */
+/** A server on the loopback address: a data service, or one of the apps. */
 export interface LocalServer {
   readonly name: string;
   readonly url: string;
