@@ -13,7 +13,7 @@ export type Step =
   /** Never answers. */
   | "hang";
 
-export interface ReceivedRequest {
+interface ReceivedRequest {
   method: string;
   path: string;
   headers: IncomingHttpHeaders;
