@@ -71,8 +71,8 @@ function parseHttpDate(text) {
 	const timeMs = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text) ? Date.parse(text) : NaN;
 	return Number.isNaN(timeMs) ? void 0 : timeMs;
 }
-/** Longer than any answer of the service. What is longer comes from something else, and is not read to its end. */
-const maxAnswerBytes = 1048576;
+/** Longer than what the service answers. The rest is not read. Of a batch, its events are sent again. */
+const maxAnswerBytes = 4194304;
 /** Our secrets have 43 characters. A placeholder in a test, such as "secret", is also part of ordinary words. */
 const shortestSecretLength = 16;
 /** Never throws. */
@@ -122,7 +122,7 @@ async function readText({ body }) {
 		bytes += value.length;
 		text += decoder.decode(value, { stream: true });
 	}
-	return "";
+	return text;
 }
 function judgeAnswer(response, text, { secret, accept }) {
 	const { status, headers } = response;
@@ -267,8 +267,8 @@ function wait(delayMs, signal) {
 		if (signal?.aborted) end();
 	});
 }
-/** So few that a connection holds all answers, and that little is sent again after a failure. */
-const eventsPerRequest = 500;
+/** So few that a slow rate limit lets all of them through before the time-out, and little is sent again after a failure. */
+const eventsPerRequest = 100;
 /** Long, because the service reads a batch as slowly as the rate limit demands. */
 const timeoutMs = 3e5;
 /** @throws BookingEventsError; what the list throws */
@@ -289,12 +289,14 @@ async function* sendBatch({ dryRun, limits, ...request }, events) {
 			headers,
 			body: rest.map(({ json }) => `${json}\n`).join("")
 		};
+		const sent = rest.length;
+		const accept = (text) => acceptLines(text, sent);
 		const answers = await callService({
 			...request,
 			init,
-			accept: acceptLines
+			accept
 		}, ofBatch);
-		for (const [index, answer] of answers.slice(0, rest.length).entries()) {
+		for (const [index, answer] of answers.slice(0, sent).entries()) {
 			line += 1;
 			yield {
 				...answer,
@@ -318,11 +320,17 @@ async function* partsOf(events) {
 	}
 	yield part;
 }
-/** Accepts the lines that are decided. The first one that is not ends them. */
-function acceptLines(text) {
+/**
+* Accepts the lines that are decided. The first one that is not ends them. After a 403, the answer goes on if only this
+* event is refused, and ends if the secret is no longer valid: then its event is to be sent again.
+*/
+function acceptLines(text, sent) {
 	const lines = text.split("\n").map((line) => parseJson(line));
-	const isDecided = (line) => typeof line?.status === "number" && !isRetryable(line.status);
-	const end = lines.findIndex((line) => !isDecided(line));
+	const isDecided = (line, index) => {
+		if (typeof line?.status !== "number" || isRetryable(line.status)) return false;
+		return line.status !== 403 || lines[index + 1] !== void 0 || index + 1 >= sent;
+	};
+	const end = lines.findIndex((line, index) => !isDecided(line, index));
 	const [first] = lines;
 	if (end !== 0) return { body: lines.slice(0, end === -1 ? void 0 : end) };
 	if (first?.code === void 0) return void 0;

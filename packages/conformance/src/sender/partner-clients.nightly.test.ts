@@ -271,7 +271,7 @@ describe.each(partnerLanguages)("in $name,", (language) => {
   });
 
   test("a batch sends again what is not decided, with the same keys", async () => {
-    const events = Array.from({ length: 600 }, (_, index) => {
+    const events = Array.from({ length: 130 }, (_, index) => {
       return {
         kind: "create",
         payload: { consumerTripPartnerExternalReference: `T-${index}` },
@@ -280,39 +280,72 @@ describe.each(partnerLanguages)("in $name,", (language) => {
     });
     const ok = (count: number) =>
       Array.from({ length: count }, (_, index) => ({ line: index + 1, status: 200, eventId }));
+    const notOurs = { line: 2, status: 403, code: "invalid-secret", message: "M." };
     const { result, requests } = await call(
       [
         {
           status: 200,
-          body: toLines(...ok(300), { line: 301, status: 503, code: "queue-unavailable", message: "M." }),
+          body: toLines(...ok(30), { line: 31, status: 503, code: "queue-unavailable", message: "M." }),
         },
         unavailable,
         {
           status: 200,
           body: toLines(
             { line: 1, status: 422, code: "invalid-data", message: "M.", violationList: violations },
-            ...ok(199),
+            notOurs,
+            ...ok(38),
+            // The last line of an answer that is too short: the secret is not valid any more.
+            notOurs,
           ),
         },
-        { status: 200, body: toLines(...ok(100)) },
+        { status: 200, body: toLines(...ok(29), notOurs) },
+        { status: 200, body: toLines(...ok(30)) },
       ],
       { method: "batch", payload: events },
     );
 
     const { items } = result.answer;
-    expect(items).toHaveLength(600);
-    expect(items[299]).toMatchObject({ line: 300, idempotencyKey: "k-299", status: 200, eventId });
-    expect(items[300]).toMatchObject({ line: 301, idempotencyKey: "k-300", status: 422, violationList: violations });
-    expect(items[599]).toMatchObject({ line: 600, idempotencyKey: "k-599" });
+    expect(items).toHaveLength(130);
+    expect(items[29]).toMatchObject({ line: 30, idempotencyKey: "k-29", status: 200, eventId });
+    expect(items[30]).toMatchObject({ line: 31, idempotencyKey: "k-30", status: 422, violationList: violations });
+    expect(items[129]).toMatchObject({ line: 130, idempotencyKey: "k-129" });
+    const refused = items.filter(({ status }: { status: number }) => status === 403);
+    expect(refused.map(({ line }: { line: number }) => line)).toEqual([32, 100]);
     const sent = requests.map(({ body }) =>
       body
         .trimEnd()
         .split("\n")
         .map((line) => JSON.parse(line)),
     );
-    expect(sent.map(({ length }) => length)).toEqual([500, 200, 200, 100]);
-    expect(sent[1]).toEqual(events.slice(300, 500));
+    expect(sent.map(({ length }) => length)).toEqual([100, 70, 70, 30, 30]);
+    expect(sent[1]).toEqual(events.slice(30, 100));
     expect(requests[0]?.path).toMatch(/^\/booking-event\/batch\//);
+  });
+
+  // The others see a broken connection instead, because their libraries do not read an answer before they have sent all.
+  test.runIf(/Python|PHP/.test(language.name))("a batch that is refused before its end says so", async () => {
+    const refusing = createServer((request, response) => {
+      // As the service does: it answers, reads a part of the body, and closes the connection.
+      response.writeHead(403, { "Content-Type": "application/json", Connection: "close" });
+      response.write(JSON.stringify({ message: "M.", code: "invalid-secret" }));
+      let bytes = 0;
+      request.on("data", ({ length }) => {
+        bytes += length;
+        if (bytes > 262_144) response.end(() => request.pause());
+      });
+    });
+    refusing.listen(0, "127.0.0.1");
+    onTestFinished(() => void refusing.close());
+    await once(refusing, "listening");
+    const { port } = refusing.address() as AddressInfo;
+    const event = { kind: "create", payload: { ...booking, notes: "x".repeat(60_000) } };
+    const { result } = await call([], {
+      baseUrl: `http://127.0.0.1:${port}`,
+      method: "batch",
+      payload: Array(100).fill(event),
+    });
+
+    expect(result).toMatchObject({ code: "invalid-secret", status: 403, retryable: false, attempts: 1 });
   });
 
   test("a batch that makes no progress ends", async () => {

@@ -2,8 +2,8 @@ import type { BatchAnswer, BatchEvent } from "./batch-event.ts";
 import { type CallLimits, callService } from "./call-service.ts";
 import { type Attempt, isRetryable, type Outcome, parseJson } from "./send-once.ts";
 
-/** So few that a connection holds all answers, and that little is sent again after a failure. */
-const eventsPerRequest = 500;
+/** So few that a slow rate limit lets all of them through before the time-out, and little is sent again after a failure. */
+const eventsPerRequest = 100;
 /** Long, because the service reads a batch as slowly as the rate limit demands. */
 const timeoutMs = 300_000;
 
@@ -26,8 +26,10 @@ export async function* sendBatch(
     for (let rest = part; rest.length > 0; ) {
       const body = rest.map(({ json }) => `${json}\n`).join("");
       const init = { method: "POST", headers, body };
-      const answers = await callService({ ...request, init, accept: acceptLines }, ofBatch);
-      for (const [index, answer] of answers.slice(0, rest.length).entries()) {
+      const sent = rest.length;
+      const accept = (text: string) => acceptLines(text, sent);
+      const answers = await callService({ ...request, init, accept }, ofBatch);
+      for (const [index, answer] of answers.slice(0, sent).entries()) {
         line += 1;
         yield { ...answer, line, idempotencyKey: rest[index]?.idempotencyKey ?? "" };
       }
@@ -55,11 +57,17 @@ async function* partsOf(events: AsyncIterable<KeyedEvent>): AsyncGenerator<Line[
   yield part;
 }
 
-/** Accepts the lines that are decided. The first one that is not ends them. */
-function acceptLines(text: string): Outcome<BatchAnswer[]> | undefined {
+/**
+ * Accepts the lines that are decided. The first one that is not ends them. After a 403, the answer goes on if only this
+ * event is refused, and ends if the secret is no longer valid: then its event is to be sent again.
+ */
+function acceptLines(text: string, sent: number): Outcome<BatchAnswer[]> | undefined {
   const lines = text.split("\n").map((line) => parseJson(line) as AnswerLine | undefined);
-  const isDecided = (line: AnswerLine | undefined) => typeof line?.status === "number" && !isRetryable(line.status);
-  const end = lines.findIndex((line) => !isDecided(line));
+  const isDecided = (line: AnswerLine | undefined, index: number) => {
+    if (typeof line?.status !== "number" || isRetryable(line.status)) return false;
+    return line.status !== 403 || lines[index + 1] !== undefined || index + 1 >= sent;
+  };
+  const end = lines.findIndex((line, index) => !isDecided(line, index));
   const [first] = lines;
   if (end !== 0) return { body: lines.slice(0, end === -1 ? undefined : end) as BatchAnswer[] };
   if (first?.code === undefined) return undefined;
