@@ -144,15 +144,10 @@ class BookingEvents:
         connection = _connect(self._lookup, timeout)
         fault = None
         try:
-            try:
-                path = self._path("reconcile") + ("?allowEmpty=true" if allow_empty else "")
-                headers = {"Content-Type": "application/x-ndjson"}
-                connection.request("POST", self._lookup.path + path, _chunks(bookings, faults_of_list), headers)
-            except OSError:
-                # The service may have refused the list before its end.
-                if faults_of_list or connection.sock is None:
-                    raise
-            response = connection.getresponse()
+            path = self._lookup.path + self._path("reconcile") + ("?allowEmpty=true" if allow_empty else "")
+            headers = {"Content-Type": "application/x-ndjson"}
+            chunks = _chunks(bookings, faults_of_list)
+            response = _response(connection, "POST", path, chunks, headers, faults_of_list)
             if response.status != 200:
                 _, fault = self._judge(response, _read(response, time.monotonic() + timeout), None)
             while fault is None:
@@ -215,8 +210,7 @@ class BookingEvents:
         end = time.monotonic() + timeout
         connection = _connect(service, timeout)
         try:
-            connection.request(method, service.path + path, body, headers)
-            response = connection.getresponse()
+            response = _response(connection, method, service.path + path, body, headers)
             return self._judge(response, _read(response, end), accept)
         except (OSError, http.client.HTTPException) as error:
             return None, _no_answer(error, "The event may have been accepted." if is_event else "")
@@ -307,6 +301,16 @@ def _connect(url, timeout):
     connection = http.client.HTTPSConnection(via.hostname, via.port or 80, timeout=timeout, context=context)
     connection.set_tunnel(url.hostname, url.port or 443, headers)
     return connection
+
+
+def _response(connection, method, path, body, headers, faults_of_list=()):
+    try:
+        connection.request(method, path, body, headers)
+    except OSError as error:
+        # The service may have refused what was sent before its end.
+        if faults_of_list or connection.sock is None or isinstance(error, socket.timeout):
+            raise
+    return connection.getresponse()
 
 
 def _key(given):
