@@ -96,7 +96,7 @@ export type AcceptedBody = {
   /** True if you are a test partner: the event is applied to test bookings. Missing otherwise. */
   test?: true | undefined;
   /** Likely mistakes in the payload, up to 20. Missing if there are none. The event counts even so. */
-  warnings?: Array<FieldWarning> | undefined;
+  warnings?: Array<Warning> | undefined;
 };
 
 /** Nothing is wrong. Nothing was stored. */
@@ -106,11 +106,11 @@ export type DryRunBody = {
   /** Always true. */
   dryRun: true;
   /** Likely mistakes in the payload, up to 20. Missing if there are none. */
-  warnings?: Array<FieldWarning> | undefined;
+  warnings?: Array<Warning> | undefined;
 };
 
 /** A likely mistake in a valid payload. */
-export type FieldWarning = {
+export type Warning = {
   /** What to send instead, in sentences. The wording may change. */
   message: string;
   /** Names what is doubtful, and never changes its meaning. Later releases may add codes. */
@@ -511,7 +511,7 @@ export interface BatchAnswer {
 	status: number;
 	/** Your receipt, if the event is stored. */
 	eventId?: string;
-	warnings?: FieldWarning[];
+	warnings?: Warning[];
 	/** The reason, if the event was refused. */
 	code?: string;
 	message?: string;

@@ -30,11 +30,7 @@ const bodies = [
   ...["WaitingTotal", "SecretState", "LimitsInUse"],
 ];
 /** Where the document and the code have different names. */
-const namesInCode: Record<string, string> = {
-  Accepted: "AcceptedBody",
-  DryRunPassed: "DryRunBody",
-  Warning: "FieldWarning",
-};
+const namesInCode: Record<string, string> = { Accepted: "AcceptedBody", DryRunPassed: "DryRunBody" };
 const declaring = ["version", "booking-events-error", "batch-event", "create-client", "digest-of"];
 
 /**

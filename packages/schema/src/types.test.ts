@@ -1,4 +1,5 @@
 import { describe, expectTypeOf, test } from "vitest";
+import type { BatchAnswer } from "./client/index.ts";
 import {
   type BookingField,
   type BookingInput,
@@ -11,6 +12,7 @@ import {
   parseEnvelope,
   type Violation,
   validatePayload,
+  type Warning,
 } from "./index.ts";
 
 describe("BookingInput", () => {
@@ -90,4 +92,8 @@ test("a field's description is precise", () => {
   expectTypeOf<BookingField["type"]>().toEqualTypeOf<"text" | "phone" | "flag" | "date" | "email" | "language">();
   expectTypeOf<"consumerPhone">().toExtend<BookingField["name"]>();
   expectTypeOf<"loyalty">().not.toExtend<BookingField["name"]>();
+});
+
+test("a warning that is answered names no listed field of its own", () => {
+  expectTypeOf<NonNullable<BatchAnswer["warnings"]>[number]>().toEqualTypeOf<Warning>();
 });

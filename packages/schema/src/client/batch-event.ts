@@ -2,7 +2,7 @@ import type { BookingInput } from "../payload/booking-input.ts";
 import type { BookingReference } from "../payload/booking-reference.ts";
 import type { EventKind } from "../payload/event-kind.ts";
 import type { Violation } from "../payload/violation.ts";
-import type { FieldWarning } from "../warnings/warning.ts";
+import type { Warning } from "../warnings/warning.ts";
 
 export interface BatchEvent {
   kind: EventKind;
@@ -20,7 +20,7 @@ export interface BatchAnswer {
   status: number;
   /** Your receipt, if the event is stored. */
   eventId?: string;
-  warnings?: FieldWarning[];
+  warnings?: Warning[];
   /** The reason, if the event was refused. */
   code?: string;
   message?: string;
