@@ -154,12 +154,12 @@ async function findFaults(check: Check, receiver: Receiver): Promise<string[]> {
 
 async function deleteStored(receiver: Receiver): Promise<CheckResult> {
   const deletions = [...receiver.stored.values()].map((payload) => ({
-    name: Object.values(payload).join(),
+    name: "clean-up",
     demand: "",
     source: "spec" as const,
     async run() {
       const { status } = await receiver.send({ operation: "delete", body: JSON.stringify(payload) });
-      return status === 200 ? [] : [`${Object.values(payload)} is still there, because its delete got ${status}`];
+      return status === 200 ? [] : [`${Object.values(payload)[0]} is still there, because its delete got ${status}`];
     },
   }));
   const seen = (await runAll(deletions, receiver)).flatMap((each) => each.seen);

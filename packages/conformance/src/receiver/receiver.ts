@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { type Answer, exchange } from "./exchange.ts";
+import { bodyOf } from "./expectations.ts";
 import { containsSecret } from "./hide-secret.ts";
 import { type Request, toBytes } from "./request.ts";
 
@@ -63,8 +64,9 @@ export function createReceiver(options: ReceiverOptions) {
         const answer = await exchange(url, bytes, isQuestion ? maxBytesOfList : undefined);
         if (containsSecret(answer, options.secret)) answersWithSecret += 1;
         const booking = findBooking(request);
-        if (answer.status === 200 && !dryRun && !isQuestion && booking !== undefined)
-          stored.set(JSON.stringify(booking), booking);
+        // A receiver that does not know dry runs has stored those, too.
+        const isStored = answer.status === 200 && !isQuestion && bodyOf(answer)["dryRun"] !== true;
+        if (isStored && booking !== undefined) stored.set(JSON.stringify(booking), booking);
         const waitMs = Number(answer.headers["retry-after"]) * 1_000;
         const isBusy = answer.status === 429 || answer.status === 503;
         if (!isBusy || !(waitMs <= longestWaitMs) || retries >= maxRetries) return answer;
@@ -75,16 +77,16 @@ export function createReceiver(options: ReceiverOptions) {
 }
 
 /**
- * Returns the reference in the body of a create or update, also if the body is malformed. Only references of this
- * program are found, so that no other booking can be deleted.
+ * Returns the references in the body of a create or update, also if the body is malformed. Some receivers know only the
+ * consumer's. Only references of this program are found, so that no other booking can be deleted.
  */
 function findBooking({ operation, body = "" }: Request): Record<string, string> | undefined {
   if (operation === "delete") return undefined;
   // In UTF-16, every other byte of a reference is 0.
   const text = body.toString().replaceAll("\0", "");
-  for (const field of ["consumerTripPartnerExternalReference", "consumerPartnerExternalReference"]) {
+  const found = ["consumerTripPartnerExternalReference", "consumerPartnerExternalReference"].flatMap((field) => {
     const reference = new RegExp(`\\b${field}"?\\s*[:=]\\s*"?(conformance-[a-z0-9-]+)`).exec(text)?.[1];
-    if (reference !== undefined) return { [field]: reference };
-  }
-  return undefined;
+    return reference === undefined ? [] : [[field, reference]];
+  });
+  return found.length === 0 ? undefined : Object.fromEntries(found);
 }
