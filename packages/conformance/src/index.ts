@@ -1,5 +1,5 @@
+export { CannotCheck } from "./cannot-check.ts";
 export {
-  CannotCheck,
   type CheckResult,
   checkReceiver,
   type ReceiverReport,

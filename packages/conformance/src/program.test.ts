@@ -125,14 +125,37 @@ test("a run of sender that is ended early reports what it has seen, and exits wi
   const { exitCode, stdout } = await runWith(options, "sender", "--port", "0", "--secret", "s/1", "--json");
 
   expect(JSON.parse(stdout)).toMatchObject({
-    passed: 1,
-    missing: 12,
+    passed: 0,
+    missing: 13,
     scenarios: [{ outcome: "missing" }, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}],
   });
   expect(exitCode).toBe(1);
 });
 
-test.each([["--port", "65536"], ["--port", "x"], ["--port", "0", "--speed", "0"], []])(
+test("a run of sender in which every request is refused ends, and says why", async () => {
+  const onStderr = (text: string) => {
+    const [, url = ""] = /to (http:\S+)\/booking-event\//.exec(text) ?? [];
+    if (url !== "") void fetch(`${url}/bookings`, { method: "POST" });
+  };
+  const { exitCode, stdout } = await runWith({ onStderr }, "sender", "--port", "0", "--timeout", "1", "--json");
+
+  expect(JSON.parse(stdout)).toMatchObject({ missing: 13, refused: [{ status: 404, count: 1 }] });
+  expect(exitCode).toBe(1);
+});
+
+test("sender on a port that is taken says so, and nothing was checked", async () => {
+  await withReceiver(async (url) => {
+    const { port } = new URL(url);
+
+    expect(await run("sender", "--port", port)).toEqual({
+      exitCode: 2,
+      stdout: "",
+      stderr: `Cannot listen at 127.0.0.1, port ${port} (EADDRINUSE).\n`,
+    });
+  });
+});
+
+test.each([["--port", "65536"], ["--port", "x"], ["--port", "1.5"], ["--port", "0", "--speed", "0"], []])(
   "sender %s is wrong usage",
   async (...args) => {
     expect(await run("sender", ...args)).toMatchObject({ exitCode: 2, stdout: "" });

@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { CannotCheck, checkReceiver, receiverChecks } from "./receiver/check-receiver.ts";
+import { CannotCheck } from "./cannot-check.ts";
+import { checkReceiver, receiverChecks } from "./receiver/check-receiver.ts";
 import { formatReceiverReport } from "./receiver/format-report.ts";
 import type { CheckReceiverOptions } from "./receiver/receiver.ts";
 import { formatSenderReport } from "./sender/format-report.ts";
@@ -102,7 +103,7 @@ function addSenderCommand(
   program
     .command("sender")
     .description("Play a receiver with faults, and check what a sender does about them.")
-    .requiredOption("--port <port>", "where to listen; 0 for any free port", parseNumber(0, maxPort))
+    .requiredOption("--port <port>", "where to listen; 0 for any free port", parsePort)
     .option("--host <address>", "where to listen", "127.0.0.1")
     .option("--secret <secret>", "the secret that the sender has (default: a random one, which is printed)")
     .option(
@@ -111,7 +112,7 @@ function addSenderCommand(
       parseNumber(0.01, 100),
       1,
     )
-    .option("--timeout <seconds>", "how long the run may take from the first event on", parseNumber(1, 86_400), 60)
+    .option("--timeout <seconds>", "how long the run may take from the first request on", parseNumber(1, 86_400), 60)
     .option("--json", "print the report as JSON")
     .action(async ({ json, timeout, ...options }: SenderFlags) => {
       const { url, secret, report } = await playReceiver({ ...options, timeoutMs: timeout * 1_000, signal });
@@ -133,6 +134,12 @@ function parseNumber(minimum: number, maximum: number): (text: string) => number
     if (value >= minimum && value <= maximum) return value;
     throw new InvalidArgumentError(`Give a number from ${minimum} to ${maximum}.`);
   };
+}
+
+function parsePort(text: string): number {
+  const port = parseNumber(0, maxPort)(text);
+  if (Number.isInteger(port)) return port;
+  throw new InvalidArgumentError("Give a whole number.");
 }
 
 function groupNames(): string[] {

@@ -3,7 +3,8 @@ import { createServer as createHttpServer, type IncomingMessage, type RequestLis
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
-import { CannotCheck, checkReceiver, type ReceiverReport } from "./check-receiver.ts";
+import { CannotCheck } from "../cannot-check.ts";
+import { checkReceiver, type ReceiverReport } from "./check-receiver.ts";
 import { formatReceiverReport } from "./format-report.ts";
 import type { CheckReceiverOptions } from "./receiver.ts";
 

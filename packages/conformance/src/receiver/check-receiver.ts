@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { CannotCheck } from "../cannot-check.ts";
 import type { Check } from "./check.ts";
 import { batchChecks } from "./checks/batches.ts";
 import { bodyChecks } from "./checks/bodies.ts";
@@ -34,11 +35,6 @@ export interface ReceiverReport {
   /** Why questions were not checked. Null: they were, or no such check was wanted. */
   lookupProblem: string | null;
   checks: readonly CheckResult[];
-}
-
-/** The receiver cannot be checked at all. */
-export class CannotCheck extends Error {
-  override name = "CannotCheck";
 }
 
 /** Every check, in the order of reports. */

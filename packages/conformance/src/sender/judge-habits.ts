@@ -23,7 +23,8 @@ export const habits: readonly Habit[] = [
   },
 ];
 
-function judgeKeys(events: readonly AttemptedEvent[]): string[] {
+function judgeKeys(events: readonly AttemptedEvent[]): string[] | undefined {
+  if (events.length === 0) return undefined;
   const firstWith = new Map<string, number>();
   return events.flatMap(({ attempts: [{ key }] }, index) => {
     if (key === undefined) return [];

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
+import { CannotCheck } from "../cannot-check.ts";
 import { type SenderReport, SenderRun } from "./sender-run.ts";
 
 export interface PlayReceiverOptions {
@@ -13,7 +14,7 @@ export interface PlayReceiverOptions {
   secret?: string;
   /** Divides the times that this program waits. Default: 1. */
   speed?: number;
-  /** How long a run may take from the first event on. Default: 60,000 ms. */
+  /** How long a run may take from the first request on. Default: 60,000 ms. */
   timeoutMs?: number;
   /** Ends the run. */
   signal?: AbortSignal;
@@ -28,14 +29,21 @@ export interface PlayedReceiver {
 
 const checkIntervalMs = 50;
 
-/** Plays a receiver with faults: each new event gets the next scenario. */
+/**
+ * Plays a receiver with faults: each new event gets the next scenario.
+ *
+ * @throws CannotCheck if it cannot listen
+ */
 export async function playReceiver(options: PlayReceiverOptions): Promise<PlayedReceiver> {
   const { port, host = "127.0.0.1", timeoutMs = 60_000, signal } = options;
   const { secret = `conformance-${randomBytes(8).toString("hex")}`, speed = 1 } = options;
   const run = new SenderRun(secret, speed);
   const server = createServer((request, response) => void run.receive(request, response));
-  server.listen(port, host);
-  await once(server, "listening");
+  try {
+    await once(server.listen(port, host), "listening");
+  } catch (cause) {
+    throw new CannotCheck(`Cannot listen at ${host}, port ${port} (${Object(cause).code}).`, { cause });
+  }
 
   async function awaitReport(): Promise<SenderReport> {
     while (!signal?.aborted && !run.isOver(timeoutMs)) await wait(checkIntervalMs);

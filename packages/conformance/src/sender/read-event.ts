@@ -9,9 +9,12 @@ import {
   eventKinds,
   type FieldWarning,
   findWarnings,
+  isIdempotencyKey,
   JsonError,
   parseJsonObject,
   referenceKindOf,
+  replaceUnstorableText,
+  requestWarnings,
   toCanonicalJson,
   type Violation,
   validatePayload,
@@ -23,6 +26,8 @@ export interface SentEvent {
   booking: string;
   /** The payload as canonical JSON. */
   content: string;
+  /** Undefined if the sender sent none. */
+  key: string | undefined;
   warnings: readonly FieldWarning[];
 }
 
@@ -42,22 +47,28 @@ export interface SenderRequest {
 
 /** Returns the event in a request, or why there is none. */
 export function readEvent({ method, path, headers, body }: SenderRequest, secret: string): SentEvent | Refused {
-  const kind = eventKinds.find((each) => path.startsWith(`/booking-event/${each}/`));
+  const [, name, segment = ""] = /^\/booking-event\/([a-z]+)(?:\/(.*))?$/.exec(path) ?? [];
+  const kind = eventKinds.find((each) => each === name);
   if (kind === undefined) return refuse(answers.noSuchPath);
   if (method !== "POST") return refuse(answers.wrongMethod("POST"));
-  if (!isSecret(path.slice(`/booking-event/${kind}/`.length), secret)) return refuse(answers.invalidSecret);
+  if (secretOf(segment, headers.authorization) !== secret) return refuse(answers.invalidSecret);
   const text = decode(body, headers["content-type"]);
   if (text === undefined) return refuse(answers.invalidUtf8);
   const read = readPayload(text, headers["content-type"]);
   if ("status" in read) return refuse(read);
-  const { payload, warnings = [] } = read;
+  const { payload } = read;
+  const key = (headers["idempotency-key"] || headers["webhook-id"])?.toString();
+  if (key && !isIdempotencyKey(key.replace(/^"(.*)"$/, "$1"))) return refuse(answers.invalidIdempotencyKey);
+  const { warnings, hasEqualNames } = replaceUnstorableText(payload);
+  if (hasEqualNames) return refuse(answers.equalNames);
   const result = validatePayload(kind, payload);
   if (!result.success) return refuse(answers.invalidData(result.violationList), result.violationList);
   return {
     kind,
     booking: JSON.stringify([referenceKindOf(result.payload), bookingReferenceOf(result.payload)]),
     content: toCanonicalJson(payload) ?? "",
-    warnings: [...warnings, ...findWarnings(kind, result.payload)],
+    key,
+    warnings: [...(read.warnings ?? []), ...warnings, ...findWarnings(kind, result.payload)],
   };
 }
 
@@ -65,11 +76,14 @@ function refuse(answer: Answer, violations: readonly Violation[] = []): Refused 
   return { answer, violations };
 }
 
-function isSecret(segment: string, secret: string): boolean {
+/** Returns the secret in the path or in `Authorization: Bearer`; undefined if there are two, or it cannot be decoded. */
+function secretOf(segment: string, authorization = ""): string | undefined {
+  const [, bearer] = /^bearer +(\S+)$/i.exec(authorization) ?? [];
   try {
-    return decodeURIComponent(segment.replace(/\/$/, "")) === secret;
+    const inPath = decodeURIComponent(segment.replace(/\/$/, ""));
+    return bearer === undefined ? inPath : inPath === "" ? bearer : undefined;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -83,13 +97,6 @@ function decode(body: Buffer, type = ""): string | undefined {
   }
 }
 
-const wrongContentType: FieldWarning = {
-  message: "The body is JSON, although its Content-Type is missing or another one. Send application/json.",
-  code: "wrong-content-type",
-  propertyPath: [],
-  field: "",
-};
-
 interface ReadPayload {
   payload: Record<string, unknown>;
   warnings?: readonly FieldWarning[];
@@ -98,12 +105,18 @@ interface ReadPayload {
 function readPayload(text: string, type = ""): ReadPayload | Answer {
   const isJson = /^(?:application|text)\/json\b|\+json\b/i.test(type);
   if (!isJson && !/^\s*\{/.test(text)) return readForm(text.trimEnd());
+  if (text === "") return { payload: {} };
   try {
-    return { payload: parseJsonObject(text), ...(!isJson && { warnings: [wrongContentType] }) };
+    return { payload: parseJsonObject(text), ...(!isJson && { warnings: [requestWarnings["wrong-content-type"]] }) };
   } catch (error) {
-    if (error instanceof JsonError) return answers.notAnObject;
-    throw error;
+    if (!(error instanceof JsonError)) throw error;
+    return isJson ? answerTo(error) : answers.wrongContentType(error);
   }
+}
+
+function answerTo(error: JsonError): Answer {
+  if (error.kind === "not-an-object") return answers.notAnObject;
+  return error.kind === "repeated-key" ? answers.repeatedJsonKey(error) : answers.malformedJson(error);
 }
 
 const listedNames: ReadonlySet<string> = new Set(bookingFields.map(({ name }) => name));

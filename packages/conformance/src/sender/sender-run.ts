@@ -83,6 +83,7 @@ export class SenderRun {
     const body = await buffer(request).catch(() => undefined);
     // The sender has given up before its request was complete.
     if (body === undefined) return;
+    this.#firstAtMs ??= arrivedAtMs;
     const event = readEvent({ method, path: url.split("?", 1)[0] ?? "", headers, body }, this.#secret);
     if ("answer" in event) {
       this.#countRefusal(event);
@@ -92,9 +93,7 @@ export class SenderRun {
     if (/^(?:true|1|yes)$/i.test(headers["x-dry-run"]?.toString() ?? "")) {
       return send(response, answers.dryRunPassed(event.warnings));
     }
-    this.#firstAtMs ??= arrivedAtMs;
-    const key = (headers["idempotency-key"] || headers["webhook-id"])?.toString();
-    const attempt: Attempt = { arrivedAtMs, key, type: headers["content-type"], body };
+    const attempt: Attempt = { arrivedAtMs, key: event.key, type: headers["content-type"], body };
     const step = this.#nextStep(this.#events.add(event, attempt));
     this.#watchEnd(attempt, response);
     await this.#perform(step, { attempt, response, warnings: event.warnings });
