@@ -97,6 +97,11 @@ describe("the problems of an invalid file name the place and the rule, but no va
       { partners: [partner, { ...partner, id: "other" }] },
       /the same secret more than once/,
     ],
+    [
+      "two secrets of a partner with one id",
+      { partners: [{ ...partner, secrets: [secret, { ...secret, sha256: "0".repeat(64) }] }] },
+      /a partner with two secrets of the same id/,
+    ],
   ])("%s", (_, file, problem) => {
     const result = parsePartnersFile(file === undefined ? "canary" : JSON.stringify(file));
     const problems = result.success ? [] : result.problems;

@@ -63,6 +63,10 @@ const PartnersFile = v.pipe(
     ({ partners }) => areUnique(partners.flatMap(({ secrets }) => secrets.map(({ sha256 }) => sha256))),
     "has the same secret more than once",
   ),
+  v.check(
+    ({ partners }) => partners.every(({ secrets }) => areUnique(secrets.map(({ id }) => id))),
+    "has a partner with two secrets of the same id",
+  ),
 );
 
 export type PartnerSecret = v.InferOutput<typeof PartnerSecret>;
