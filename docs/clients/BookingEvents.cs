@@ -188,6 +188,7 @@ public sealed class BookingEventsClient
         request.Content = list;
         request.Headers.TransferEncodingChunked = true;
         BookingEventsException fault = null;
+        Exception problemOfCaller = null;
         using (var ending = new CancellationTokenSource(TimeSpan.FromMinutes(10)))
         {
             try
@@ -204,12 +205,13 @@ public sealed class BookingEventsClient
                             var value = Parse(line);
                             if (value.ContainsKey("summary")) return (Dictionary<string, object>)value["summary"];
                             if (!value.ContainsKey("result")) break;
-                            difference(value);
+                            try { difference(value); }
+                            catch (Exception problem) { problemOfCaller = problem; throw; }
                         }
                     }
                 }
             }
-            catch (Exception problem) when (IsOfNetwork(problem))
+            catch (Exception problem) when (problem != problemOfCaller && IsOfNetwork(problem))
             {
                 if (list.Problem == null) fault = NoAnswer(problem, ending.IsCancellationRequested, "The answer is not complete.");
             }
