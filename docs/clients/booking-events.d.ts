@@ -526,8 +526,8 @@ export interface ClientOptions {
 	/** Whoever has it can send events in your name: never ship it in a web page or an app. */
 	secret: string;
 	/**
-	* Checks each payload before it is sent, by rules that you have. By default, only the service checks, so that the
-	* client stays small.
+	* Checks each payload of `create`, `update` and `delete` before it is sent, by rules that you have. By default, only the
+	* service checks, so that the client stays small.
 	*/
 	validate?: (kind: EventKind, payload: unknown) => PayloadValidation;
 	/** The longest time for one attempt, including its whole answer. Default: 10,000 ms. */

@@ -591,6 +591,7 @@ function createQuestions(options, limits) {
 			return get(`${lookupUrl("activity")}${query}`, isActivity, options);
 		},
 		reconcile(bookings, { signal, timeoutMs = defaultReconcileTimeoutMs, allowEmpty = false } = {}) {
+			requireLimit("timeoutMs", timeoutMs);
 			return reconcileList({
 				url: `${lookupUrl("reconcile")}${allowEmpty ? "?allowEmpty=true" : ""}`,
 				secret,
@@ -667,8 +668,13 @@ function readLimits({ attemptTimeoutMs = 1e4, totalTimeoutMs = 6e4, maxAttempts 
 		maxAttempts,
 		firstRetryDelayMs
 	};
-	for (const [name, value] of Object.entries(limits)) if (!(value >= 1 && value <= longestTimerMs)) throw new TypeError(`${name} must be a number from 1 to ${longestTimerMs}.`);
+	for (const [name, value] of Object.entries(limits)) requireLimit(name, value);
 	return limits;
+}
+/** @throws TypeError */
+function requireLimit(name, value) {
+	if (value >= 1 && value <= longestTimerMs) return;
+	throw new TypeError(`${name} must be a number from 1 to ${longestTimerMs}.`);
 }
 function stripZeros(digits) {
 	return digits.slice(countZeros(digits, 0, 1), digits.length - countZeros(digits, digits.length - 1, -1));

@@ -29,8 +29,8 @@ export interface ClientOptions {
   /** Whoever has it can send events in your name: never ship it in a web page or an app. */
   secret: string;
   /**
-   * Checks each payload before it is sent, by rules that you have. By default, only the service checks, so that the
-   * client stays small.
+   * Checks each payload of `create`, `update` and `delete` before it is sent, by rules that you have. By default, only the
+   * service checks, so that the client stays small.
    */
   validate?: (kind: EventKind, payload: unknown) => PayloadValidation;
   /** The longest time for one attempt, including its whole answer. Default: 10,000 ms. */
@@ -214,6 +214,7 @@ function createQuestions(options: ClientOptions, limits: CallLimits): Questions 
       return get(`${lookupUrl("activity")}${query}`, isActivity, options);
     },
     reconcile(bookings, { signal, timeoutMs = defaultReconcileTimeoutMs, allowEmpty = false } = {}) {
+      requireLimit("timeoutMs", timeoutMs);
       const url = `${lookupUrl("reconcile")}${allowEmpty ? "?allowEmpty=true" : ""}`;
       return reconcileList({ url, secret, signal, timeoutMs, fetch }, bookings);
     },
@@ -295,10 +296,12 @@ function readLimits({
   firstRetryDelayMs = 1_000,
 }: ClientOptions): CallLimits {
   const limits = { attemptTimeoutMs, totalTimeoutMs, maxAttempts, firstRetryDelayMs };
-  for (const [name, value] of Object.entries(limits)) {
-    if (!(value >= 1 && value <= longestTimerMs)) {
-      throw new TypeError(`${name} must be a number from 1 to ${longestTimerMs}.`);
-    }
-  }
+  for (const [name, value] of Object.entries(limits)) requireLimit(name, value);
   return limits;
+}
+
+/** @throws TypeError */
+function requireLimit(name: string, value: number): void {
+  if (value >= 1 && value <= longestTimerMs) return;
+  throw new TypeError(`${name} must be a number from 1 to ${longestTimerMs}.`);
 }

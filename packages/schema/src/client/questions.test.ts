@@ -243,6 +243,16 @@ describe("a list", () => {
     server.closeAllConnections();
   });
 
+  test.each([0, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])(
+    "is not sent with the time-out %s",
+    async (timeoutMs) => {
+      const { client, requests } = await connect([]);
+
+      expect(() => client.reconcile([], { timeoutMs })).toThrow(/^timeoutMs must be a number from 1/);
+      expect(requests).toEqual([]);
+    },
+  );
+
   test("whose answer is no longer wanted ends the request", async () => {
     const { client } = await connect([{ status: 200, body: toLines(...Array(100_000).fill(missing)) }]);
     const read: Difference[] = [];
