@@ -145,8 +145,11 @@ function readSource(file: string): string {
   return readFileSync(new URL(`../src/${file}`, import.meta.url), "utf8");
 }
 
-/** Reads each field's comment, so editors and the JSON Schema show the same description. */
-/** @param schemaName of which the comments count if other schemas of the file have members of the same names */
+/**
+ * Reads each field's comment, so editors and the JSON Schema show the same description.
+ *
+ * @param schemaName of which the comments count if other schemas of the file have members of the same names
+ */
 function readFieldComments(sourceFile: string, schemaName: string): Map<string, JsonSchema> {
   const source = readSource(sourceFile);
   const [, own = ""] = source.split(`\nexport const ${schemaName} = `);

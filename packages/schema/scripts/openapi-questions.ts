@@ -293,7 +293,7 @@ export const questionParameters = {
     in: "query",
     required: true,
     description: "The reference that identifies the booking.",
-    schema: { type: "string", minLength: 1, maxLength: 8_192 },
+    schema: { type: "string", minLength: 1 },
     example: "TRIP-1",
   },
   referenceKind: {

@@ -27,7 +27,7 @@ export { parseJson } from "./json/parse-json.ts";
 export { JsonError } from "./json/parse-json-exactly.ts";
 export { parseJsonObject, readJsonObject } from "./json/parse-json-object.ts";
 export { arrivalDayOf } from "./normalise/arrival-day.ts";
-export { type ReadDate, readDate } from "./normalise/date.ts";
+export { readDate } from "./normalise/date.ts";
 export { readEmail } from "./normalise/email.ts";
 export {
   type BookingField,
@@ -42,9 +42,7 @@ export {
 } from "./payload/booking-reference.ts";
 export { cleanReference } from "./payload/clean-reference.ts";
 export { countJsonValues, maxJsonValues } from "./payload/count-json-values.ts";
-export { datePattern } from "./payload/date-pattern.ts";
 export { type EventKind, eventKinds } from "./payload/event-kind.ts";
-export type { FieldType } from "./payload/field-types.ts";
 export { findReference, type ReferenceKind, referenceKinds } from "./payload/reference-rule.ts";
 export { replaceUnstorableText } from "./payload/replace-unstorable-text.ts";
 export { maxNestingLevels } from "./payload/unknown-fields.ts";

@@ -236,7 +236,7 @@ const refusals: [answer: Answer, status: number, code: string, message: string, 
     lookupAnswers.invalidReference,
     400,
     "invalid-reference",
-    "Send one reference of 1 to 8,192 characters in the query, percent-encoded, and referenceKind=consumer if it is a consumer's.",
+    "Send one reference in the query, percent-encoded and not blank, and referenceKind=consumer if it is a consumer's.",
   ],
   [lookupAnswers.listTooLong(2_000_000), 413, "list-too-long", "The list has more than 2000000 lines."],
   [

@@ -30,8 +30,7 @@ export const noSuchBooking = refused(404, "no-such-booking", "There is no such b
 export const invalidReference = refused(
   400,
   "invalid-reference",
-  "Send one reference of 1 to 8,192 characters in the query, percent-encoded, and referenceKind=consumer if it is a " +
-    "consumer's.",
+  "Send one reference in the query, percent-encoded and not blank, and referenceKind=consumer if it is a consumer's.",
 );
 
 export const invalidFields = refused(

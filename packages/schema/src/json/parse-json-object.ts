@@ -4,7 +4,7 @@ import { JsonError, parseJsonExactly } from "./parse-json-exactly.ts";
 
 /**
  * Parses a text that must be one JSON object without duplicate keys at any level. The object may have an own property
- * named `__proto__`. A number that loses digits as a double becomes NaN, which `validatePayload` refuses.
+ * named `__proto__`. A number that loses digits as a double becomes an `ExactNumber`.
  *
  * @throws JsonError
  */

@@ -119,7 +119,7 @@ function readNumber(text: string, countries: readonly string[]): ReadPhone | und
 }
 
 function readInternational(text: string): ReadPhone | undefined {
-  const readings = readingsOf(parsePhoneNumberFromString(text, metadata));
+  const readings = alternativesOf(parsePhoneNumberFromString(text, metadata));
   const phone = readings.find((reading) => reading.isValid()) ?? readings.findLast((reading) => reading.isPossible());
   return phone === undefined ? undefined : { e164: phone.number, isAssumed: false };
 }
@@ -127,7 +127,7 @@ function readInternational(text: string): ReadPhone | undefined {
 function readNational(text: string, countries: readonly string[]): ReadPhone | undefined {
   for (const country of countries) {
     if (!isSupported(country)) continue;
-    const readings = readingsOf(parsePhoneNumberFromString(text, country, metadata));
+    const readings = alternativesOf(parsePhoneNumberFromString(text, country, metadata));
     const phone = readings.find((reading) => reading.isValid());
     if (phone !== undefined) return { e164: phone.number, isAssumed: true };
   }
@@ -143,7 +143,7 @@ function isSupported(country: string): country is CountryCode {
  * Returns the number as the library reads it, and without a prefix that the country does not have, or no longer: the
  * zero in +34 (0)612 345 678, and the 1 that Mexico's mobiles had until 2019.
  */
-function readingsOf(read: PhoneNumber | undefined): PhoneNumber[] {
+function alternativesOf(read: PhoneNumber | undefined): PhoneNumber[] {
   const phone = read && settle(read);
   if (phone === undefined) return [];
   const { countryCallingCode, nationalNumber } = phone;

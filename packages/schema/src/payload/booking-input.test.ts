@@ -1,13 +1,7 @@
 import * as v from "valibot";
 import { describe, expect, test } from "vitest";
-import {
-  type BookingField,
-  BookingInput,
-  bookingFields,
-  type FieldType,
-  type Violation,
-  validatePayload,
-} from "../index.ts";
+import { type BookingField, BookingInput, bookingFields, type Violation, validatePayload } from "../index.ts";
+import type { FieldType } from "./field-types.ts";
 
 const tripName = "consumerTripPartnerExternalReference";
 const reference = { [tripName]: "booking-2001" };

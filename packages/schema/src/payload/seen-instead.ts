@@ -52,8 +52,8 @@ function findSightings(payload: Record<string, unknown>): Sighting[] {
   return sightings;
 }
 
-/** As it begins if a form was written into HTML, and sent without decoding the `&amp;` again. */
-const separatorInHtml = "amp;";
+/** As a name begins if a form was written into HTML, and sent without decoding the `&amp;` again. */
+export const separatorInHtml = "amp;";
 
 function lookAtName(sent: string, value: unknown): Sighting | undefined {
   const isAfterSeparator = sent.startsWith(separatorInHtml);

@@ -4,6 +4,7 @@ import { BookingReference } from "../payload/booking-reference.ts";
 import type { EventKind } from "../payload/event-kind.ts";
 import { isBlank } from "../payload/is-blank.ts";
 import { shortenName } from "../payload/property-path.ts";
+import { separatorInHtml } from "../payload/seen-instead.ts";
 import type { BookingPayload } from "../payload/validate-payload.ts";
 import { limitWarnings } from "./limit-warnings.ts";
 import { namesByMeaning } from "./names-by-meaning.ts";
@@ -75,9 +76,6 @@ export function findWarnings(
   }
   return limitWarnings(warnings);
 }
-
-/** Before a name, it is left of a form that was joined by `&amp;`, as in HTML. */
-const separatorInHtml = "amp;";
 
 function warnOfUnlisted(
   payload: BookingPayload,
