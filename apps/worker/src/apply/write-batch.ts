@@ -25,9 +25,10 @@ export class Race extends RollBack {
 }
 
 /**
- * Writes the plan. When contents that only the log has are read, all statements are sent together, in this order. The events are first, because bookings get their
- * payloads from them. Two transactions that apply the same event to a booking that is new to both also wait for each
- * other there. The feed is last, since only one transaction at a time can append to it.
+ * Writes the plan. Contents that only the log has are read first; then all statements are sent together, in this order.
+ * The events are first, because bookings get their payloads from them. Two transactions that apply the same event to a
+ * booking that is new to both also wait for each other there. The feed is last, since only one transaction at a time can
+ * append to it.
  *
  * @returns the ids of deletes whose sender may have meant other bookings
  * @throws Race
