@@ -30,9 +30,9 @@ class HeldUp extends Error {
 }
 
 interface AsideParts {
-  transactions: Pick<Transactions, "applyTogether">;
+  transactions: Pick<Transactions, "applyTogether" | "recoveredAtMs">;
   waiting: Pick<WaitingEvents, "rejectBooking">;
-  /** A group that has not ended after this time fails. */
+  /** A group that has not ended after this time fails. The time begins again after an outage. */
   maxAsideMs: number;
   /** Aborts when the worker stops. The groups fail with its reason then. */
   signal: AbortSignal;
@@ -75,8 +75,9 @@ export class Aside {
 
   async #applyGroup(group: Group): Promise<void> {
     const { transactions, maxAsideMs, signal } = this.#parts;
-    const { events, addedAtMs, isTried } = group;
-    if (isTried && performance.now() - addedAtMs > maxAsideMs)
+    const { events, isTried } = group;
+    const sinceMs = Math.max(group.addedAtMs, transactions.recoveredAtMs());
+    if (isTried && performance.now() - sinceMs > maxAsideMs)
       return rejectEvents(events, new HeldUp("Other events that had to be applied apart took too long."));
     const isAlone = isOfOneBooking(events);
     try {

@@ -2,11 +2,12 @@ import { waitFor } from "@booking-events/harness";
 import { sampleEvent } from "@booking-events/harness/sample-event";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { bookingReferenceOf, type EventEnvelope } from "@booking-events/schema";
+import { NotBegun } from "@booking-events/store";
 import type { PoolClient } from "pg";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { applyEvents } from "../apply/apply-events.ts";
-import { Batches, type BatchLimits } from "./apply-in-batches.ts";
-import type { Transactions } from "./transactions.ts";
+import { OutageGate } from "../outages/wait-out-outage.ts";
+import { Batches, type BatchLimits, type BatchParts } from "./apply-in-batches.ts";
 
 const { pool } = useTestDatabase();
 /** The sizes of all batches, in the order in which they began. */
@@ -31,15 +32,17 @@ const limits: BatchLimits = {
 /** Applies events in a real transaction, unless the test replaces it. Records the size of each batch. */
 function createApplier({
   applyTogether = (envelopes, mode) => applyEvents(pool, envelopes, { duplicateWindowMs: 0, ...mode }),
+  recoveredAtMs = () => Number.NEGATIVE_INFINITY,
   signal = never,
   ...more
-}: Partial<BatchLimits & Pick<Transactions, "applyTogether"> & { signal: AbortSignal }> = {}) {
+}: Partial<BatchLimits & BatchParts["transactions"] & { signal: AbortSignal }> = {}) {
   const batches = new Batches({
     transactions: {
       applyTogether(envelopes, mode) {
         batchSizes.push(envelopes.length);
         return applyTogether(envelopes, mode);
       },
+      recoveredAtMs,
     },
     limits: { ...limits, ...more },
     metrics: { observeBatch() {} },
@@ -144,7 +147,10 @@ test("a batch has no more characters and JSON values than allowed, and an event 
 
 test("an event that can't be read fails alone, and its error holds no value of it", async () => {
   const batches = new Batches({
-    transactions: { applyTogether: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }) },
+    transactions: {
+      applyTogether: (envelopes) => applyEvents(pool, envelopes, { duplicateWindowMs: 0 }),
+      recoveredAtMs: () => Number.NEGATIVE_INFINITY,
+    },
     limits,
     metrics: { observeBatch() {} },
     signal: never,
@@ -278,6 +284,31 @@ test("events that are not applied in time fail, to be tried again later", async 
   expect(results.map((result) => result.status === "rejected" && result.reason.name)).toEqual(Array(64).fill("HeldUp"));
   // The batch and the group, but no half of the group.
   expect(batchSizes).toEqual([64, 64]);
+});
+
+test("an outage takes no time from events that are applied apart", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const outageGate = new OutageGate({
+    probe: async () => {},
+    onChange() {},
+    signal: never,
+    sleep: async () => void vi.advanceTimersByTime(limits.maxAsideMs + 1),
+  });
+  let transactions = 0;
+  const apply = createApplier({
+    applyTogether: (envelopes) =>
+      outageGate.throughOutages(() => {
+        transactions += 1;
+        // The batch and the group have failed. The second half waits for the first one.
+        if (transactions === 3) throw new NotBegun();
+        if (numbersOf(envelopes).includes(17)) throw new Error("fails");
+        return applyEvents(pool, envelopes, { duplicateWindowMs: 0 });
+      }),
+    recoveredAtMs: () => outageGate.recoveredAtMs(),
+  });
+  const results = await Promise.allSettled(createEvents(64).map(apply));
+  expect(results.flatMap((result) => (result.status === "rejected" ? [result.reason.message] : []))).toEqual(["fails"]);
 });
 
 test("one transaction waits for many bookings that another worker has locked", async () => {

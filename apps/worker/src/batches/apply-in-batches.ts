@@ -30,7 +30,7 @@ interface Interval {
 }
 
 export interface BatchParts {
-  transactions: Pick<Transactions, "applyTogether">;
+  transactions: Pick<Transactions, "applyTogether" | "recoveredAtMs">;
   limits: BatchLimits;
   /** Aborts when the worker stops. Events that wait, and batches that fail, then fail with its reason. */
   signal: AbortSignal;

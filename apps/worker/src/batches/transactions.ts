@@ -56,6 +56,11 @@ export class Transactions {
     });
   }
 
+  /** When transactions could go on after an outage the last time, of `performance.now()`. */
+  recoveredAtMs(): number {
+    return this.#parts.outageGate.recoveredAtMs();
+  }
+
   /**
    * Applies an event that may kill its worker, by itself. A trial ends when an outage begins: a worker that waits for
    * PostgreSQL may die for any reason.

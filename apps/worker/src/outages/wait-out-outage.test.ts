@@ -44,6 +44,7 @@ describe("work whose connection breaks while PostgreSQL takes writes", () => {
     };
     expect(await gate.throughOutages(work)).toBe("done");
     expect(changes).toEqual([]);
+    expect(gate.recoveredAtMs()).toBeGreaterThan(0);
   });
 
   test("fails if that happens again", async () => {
@@ -72,8 +73,10 @@ describe("while PostgreSQL is unavailable", () => {
     const results = Promise.all(Array.from({ length: 20 }, () => gate.throughOutages(work)));
     await expect.poll(() => database.probes).toBeGreaterThan(2);
     expect(gate.currentOutage()).not.toBeNull();
+    const endedAtMs = performance.now();
     database.isOut = false;
     expect(await results).toEqual(Array(20).fill("done"));
+    expect(gate.recoveredAtMs()).toBeGreaterThanOrEqual(endedAtMs);
     expect(changes).toEqual(["out", "back"]);
     expect(gate.currentOutage()).toBeNull();
     expect(database.mostProbesAtOnce).toBe(1);

@@ -42,6 +42,7 @@ export class OutageGate {
   readonly #sleep: Sleep;
   readonly #stopped: Promise<unknown>;
   #outage: Fault | null = null;
+  #recoveredAtMs = Number.NEGATIVE_INFINITY;
   /** Settles when the outage ends or the worker stops. */
   #recovery: Promise<unknown> | null = null;
   #probing: Promise<boolean> | null = null;
@@ -57,6 +58,11 @@ export class OutageGate {
   /** The fault that the worker waits for; null: there is none. */
   currentOutage(): Fault | null {
     return this.#outage;
+  }
+
+  /** When work could go on after an outage or a lost connection the last time, of `performance.now()`. */
+  recoveredAtMs(): number {
+    return this.#recoveredAtMs;
   }
 
   /**
@@ -76,6 +82,7 @@ export class OutageGate {
         else if (await this.#takesWrites()) {
           if (!isConnectionLost(error) || lostConnections === maxLostConnections) throw error;
           lostConnections += 1;
+          this.#recoveredAtMs = performance.now();
         }
       }
     }
@@ -112,6 +119,7 @@ export class OutageGate {
       try {
         await this.#probe();
         this.#outage = null;
+        this.#recoveredAtMs = performance.now();
         this.#onChange(null);
         return;
       } catch (error) {
