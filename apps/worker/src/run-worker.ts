@@ -310,7 +310,7 @@ function createQueue({ settings, parts, logger, registry }: Context, database: D
     isStuck: () => current().some(([, shard]) => shard.isStuck()),
   });
   const clocks = new ClockWatch({
-    readRedis: () => Promise.all(current().map(([, { consumer }]) => consumer.readState())),
+    readRedis: () => current().map(([, { consumer }]) => consumer.readState()),
     readDatabase: () => readDatabaseTimes(database.pool),
     metrics: registry,
     logger,
@@ -333,7 +333,8 @@ async function start(
 ): Promise<void> {
   try {
     const migrations = await migration.run();
-    // A worker whose clock is wrong takes no event, not even in its first moment. The connection to Redis takes a while.
+    // A worker whose clock is wrong takes no event, not even in its first moment. The connection to Redis takes a while;
+    // with a Redis that comes later, the worker may take events until its next look.
     await tryFor(firstLookMs, () => lookAtClocks(clocks, shards), signal);
     shards.start();
     // If Redis does not answer, the worker looks when it does.

@@ -8,7 +8,7 @@ const answerLimitMs = 2_000;
 
 /** Compares PostgreSQL's clock, Redis' and this host's, and logs when one begins or ends to differ too much. */
 export class ClockWatch {
-  readonly #readRedis: () => Promise<ServerTime[]>;
+  readonly #readRedis: () => Promise<ServerTime>[];
   readonly #readDatabase: () => Promise<ServerTime>;
   readonly #logger: Logger;
   readonly #comparison = new ClockComparison();
@@ -18,7 +18,7 @@ export class ClockWatch {
 
   constructor(options: {
     /** Asks the Redis of each shard. */
-    readRedis: () => Promise<ServerTime[]>;
+    readRedis: () => Promise<ServerTime>[];
     readDatabase: () => Promise<ServerTime>;
     metrics: Registry;
     logger: Logger;
@@ -48,23 +48,34 @@ export class ClockWatch {
     return isHostClockWrong(this.#servers);
   }
 
-  /** @throws if a server does not answer, which is reported elsewhere */
+  /**
+   * Compares the clocks of all servers that answer. An outage of one shard must not hide a clock that is wrong.
+   *
+   * @throws if PostgreSQL or no Redis answers, which is reported elsewhere
+   */
   async look(): Promise<void> {
-    await this.#compare(await this.#readDatabase());
+    const postgresql = await this.#readDatabase();
+    this.#databaseAhead.set(postgresql.clockAheadMs / 1_000);
+    const answers = await Promise.allSettled(this.#askRedis());
+    const redis = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+    if (redis.length === 0) throw new Error("No Redis answers.");
+    this.#compare(postgresql, redis);
   }
 
   /** Returns why no clock can be trusted now, in a sentence for an operator; null: all agree. */
   async findProblem(postgresql: ServerTime): Promise<string | null> {
     try {
-      return await this.#compare(postgresql);
+      return this.#compare(postgresql, await Promise.all(this.#askRedis()));
     } catch {
       return "Redis does not answer, so its clock cannot be compared. Check that it runs.";
     }
   }
 
-  async #compare(postgresql: ServerTime): Promise<string | null> {
-    this.#databaseAhead.set(postgresql.clockAheadMs / 1_000);
-    const redis = await withDeadline(this.#readRedis(), answerLimitMs);
+  #askRedis(): Promise<ServerTime>[] {
+    return this.#readRedis().map((time) => withDeadline(time, answerLimitMs));
+  }
+
+  #compare(postgresql: ServerTime, redis: ServerTime[]): string | null {
     this.#servers = [postgresql, ...redis].map(({ clockAheadMs }) => new ServerClock(Date.now() + clockAheadMs));
     const problem = this.#comparison.findProblem({ postgresql, redis });
     if (problem !== this.#problem) {
