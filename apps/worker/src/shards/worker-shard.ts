@@ -57,7 +57,7 @@ export class WorkerShard implements ServedShard {
     const { signal } = this.#draining;
     const isHeldUp = () => !this.#isOpen || isPaused();
     keepDoing(async () => (this.#isOpen ? this.consumer.recordAlive() : undefined), workerHeartbeatIntervalMs, signal);
-    keepDoing(() => this.#progress.look(Date.now(), isDatabaseOut() || isHeldUp()), progressIntervalMs, signal);
+    keepDoing(() => this.#progress.look(isDatabaseOut() || isHeldUp()), progressIntervalMs, signal);
     keepDoing(async () => (isHeldUp() ? undefined : sweepGivenUp(this.consumer, worker)), sweepIntervalMs, signal);
   }
 

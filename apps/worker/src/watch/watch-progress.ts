@@ -19,6 +19,7 @@ export class ProgressWatch {
   readonly #queue: Queue;
   readonly #logger: Logger;
   #hasProgress = false;
+  /** Of `performance.now()`: the host's clock may be set. */
   #progressAtMs = Number.NEGATIVE_INFINITY;
   #isStuck = false;
 
@@ -53,7 +54,7 @@ export class ProgressWatch {
    *
    * @param isHeldUp whether there is a known reason for a standstill
    */
-  async look(nowMs: number, isHeldUp: boolean): Promise<void> {
+  async look(isHeldUp: boolean): Promise<void> {
     // If Redis is down, that is reported elsewhere.
     const waiting = await this.#queue.readState().then(
       (state) => state.waiting,
@@ -61,6 +62,7 @@ export class ProgressWatch {
     );
     const hasReason = waiting === 0 || this.#hasProgress || isHeldUp;
     this.#hasProgress = false;
+    const nowMs = performance.now();
     if (hasReason || this.#progressAtMs === Number.NEGATIVE_INFINITY) this.#progressAtMs = nowMs;
     const isStuck = nowMs - this.#progressAtMs >= stuckAfterMs;
     if (isStuck && !this.#isStuck)
