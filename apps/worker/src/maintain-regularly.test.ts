@@ -24,7 +24,7 @@ async function delaysAfter(...runs: (Partial<Maintained> | Error)[]): Promise<nu
       if (run instanceof Error) throw run;
       return { ...nothing, ...run };
     },
-    readStatus: async () => ({ oldestEventAt: null, eventsInDefaultPartition: 0 }),
+    estimateDefaultPartition: async () => 0,
     metrics: { record() {} },
     logger: createLogger({ name: "test", level: "info" }, { write() {} }),
     signal: stopping.signal,

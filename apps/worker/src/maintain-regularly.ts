@@ -1,6 +1,6 @@
 import { setTimeout as sleepByTimer } from "node:timers/promises";
 import type { Logger } from "@booking-events/runtime";
-import type { LogStatus, Maintained } from "@booking-events/store";
+import type { Maintained } from "@booking-events/store";
 import { classifyFault } from "./outages/classify-fault.ts";
 import type { MaintenanceMetrics } from "./watch/maintenance-metrics.ts";
 import { ReportedProblems } from "./watch/reported-problems.ts";
@@ -18,13 +18,13 @@ const intervalIfMoreMs = 10_000;
  */
 export async function maintainRegularly(options: {
   maintain: () => Promise<Maintained>;
-  readStatus: () => Promise<LogStatus>;
+  estimateDefaultPartition: () => Promise<number>;
   metrics: MaintenanceMetrics;
   logger: Logger;
   signal: AbortSignal;
   sleep?: (delayMs: number, value: undefined, options: { signal: AbortSignal }) => Promise<unknown>;
 }): Promise<void> {
-  const { maintain, readStatus, metrics, logger, signal, sleep = sleepByTimer } = options;
+  const { maintain, estimateDefaultPartition, metrics, logger, signal, sleep = sleepByTimer } = options;
   const problems = new ReportedProblems((found) => {
     if (found.length > 0) logger.error({ problems: found }, "the database is not fully maintained");
   });
@@ -33,7 +33,7 @@ export async function maintainRegularly(options: {
     try {
       const done = await maintain();
       hasMore = done.hasMore;
-      metrics.record(done, await readStatus());
+      metrics.record(done, await estimateDefaultPartition());
       problems.report(done.problems);
       const { removed, createdPartitions, droppedPartitions } = done;
       const removedRows = Object.values(removed).reduce((sum, rows) => sum + rows);

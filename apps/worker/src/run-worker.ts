@@ -31,6 +31,7 @@ import {
 import {
   createPool,
   type DatabaseTimes,
+  estimateDefaultPartition,
   findCollationWarnings,
   findDurabilityProblems,
   findStandbyProblems,
@@ -42,7 +43,6 @@ import {
   type RetentionRules,
   readDatabaseIdentity,
   readDatabaseTimes,
-  readLogStatus,
   testRetention,
   testSchemaOf,
 } from "@booking-events/store";
@@ -354,7 +354,7 @@ async function start(
         const done = await maintain(pool, toRetentionRules(settings), options);
         return withTests(done, await maintain(testPool, testRetention, options));
       },
-      readStatus: () => readLogStatus(pool),
+      estimateDefaultPartition: () => estimateDefaultPartition(pool),
       metrics: maintenanceMetrics,
       logger,
       signal,

@@ -70,6 +70,7 @@ export {
   type PointInTime,
 } from "./look/booking-point.ts";
 export { type ChangedFields, findChangedFields } from "./look/changed-fields.ts";
+export { estimateDefaultPartition } from "./look/estimate-default-partition.ts";
 export { type DatabaseExamination, examineDatabase } from "./look/examine-database.ts";
 export { type ExportedRow, type ExportFilter, exportBookings, exportEvents } from "./look/export-rows.ts";
 export { findMisjudgedKeys, type MisjudgedKey } from "./look/find-misjudged-keys.ts";
@@ -99,7 +100,6 @@ export {
 } from "./look/partner-bookings.ts";
 export { type DatabaseStatus, type Rhythm, readDatabaseStatus } from "./look/read-database-status.ts";
 export { type DatabaseTimes, readDatabaseTimes } from "./look/read-database-times.ts";
-export { type LogStatus, readLogStatus } from "./look/read-log-status.ts";
 export { type Pace, type PaceWindow, readPaces } from "./look/read-paces.ts";
 export { findRecordedEvent, probeReads, type RecordedEvent } from "./look/receipts.ts";
 export { appendChanges, type ChangeToInsert, channelOf, type FeedChange } from "./tables/booking-changes.ts";
