@@ -129,6 +129,7 @@ export {
   requireDatabase,
 } from "./tables/database-id.ts";
 export {
+  areLettersClosed,
   closeLettersOfApplied,
   type DeadLetter,
   type DeadLetterGroup,

@@ -1,10 +1,11 @@
 import type { Outcome } from "@booking-events/bookings";
+import { gatherPerTurn } from "@booking-events/runtime";
 import { parseEnvelopeText } from "@booking-events/schema";
 import {
+  areLettersClosed,
   closeLettersOfApplied,
   type DeadLetterToWrite,
   type DigestKey,
-  findDeadLetter,
   inTransaction,
   type Queryable,
   recordIfErased,
@@ -14,6 +15,13 @@ import {
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import type { OutageGate } from "../outages/wait-out-outage.ts";
+import { Turns } from "./turns.ts";
+
+/**
+ * Each takes a connection. All events that the worker holds may need one at the same time, for example when thousands
+ * are replayed. If they took all connections of a pool, it would seem that PostgreSQL were unavailable.
+ */
+const maxTransactions = 2;
 
 interface DeadLetterParts {
   pool: Pool;
@@ -28,6 +36,8 @@ interface DeadLetterParts {
 /** What the worker does with dead letters, each in a transaction of its own. All methods wait out outages. */
 export class DeadLetters {
   readonly #parts: DeadLetterParts;
+  readonly #turns = { real: new Turns(maxTransactions), test: new Turns(maxTransactions) };
+  readonly #isClosed = { real: this.#gatherClosed(false), test: this.#gatherClosed(true) };
 
   constructor(parts: DeadLetterParts) {
     this.#parts = parts;
@@ -44,7 +54,7 @@ export class DeadLetters {
 
   /** Whether the event's dead letter is closed, for example because it was discarded after the replay began. */
   isLetterClosed(eventId: string, isTest: boolean): Promise<boolean> {
-    return this.#inTransaction(isTest, async (client) => (await findDeadLetter(client, eventId))?.resolvedAt != null);
+    return this.#isClosed[isTest ? "test" : "real"](eventId);
   }
 
   async closeLetter(eventId: string, outcome: Outcome, isTest: boolean): Promise<void> {
@@ -57,14 +67,19 @@ export class DeadLetters {
     await this.#inTransaction(true, closeLettersOfApplied);
   }
 
+  #gatherClosed(isTest: boolean): (eventId: string) => Promise<boolean> {
+    return gatherPerTurn((eventIds) => this.#inTransaction(isTest, (client) => areLettersClosed(client, eventIds)));
+  }
+
   #inTransaction<Result>(isTest: boolean, work: (client: Queryable) => Promise<Result>): Promise<Result> {
     const { pool, testPool, outageGate, database } = this.#parts;
-    return outageGate.throughOutages(() =>
+    const transact = () =>
       inTransaction(isTest ? testPool : pool, async (client) => {
         await requireDatabase(client, database());
         return work(client);
-      }),
-    );
+      });
+    // A turn lasts through an outage. When the worker stops, those that wait for theirs then fail at once.
+    return this.#turns[isTest ? "test" : "real"].take(() => outageGate.throughOutages(transact));
   }
 }
 

@@ -15,7 +15,7 @@ import {
   readDatabaseIdentity,
   resolveDeadLetter,
 } from "@booking-events/store";
-import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { applyEvents } from "../apply/apply-events.ts";
 import { Batches } from "../batches/apply-in-batches.ts";
 import { type TransactionParts, Transactions } from "../batches/transactions.ts";
@@ -305,6 +305,56 @@ describe("an event that an operator puts back into the queue", () => {
     await markReplayed(pool, eventId, "olga");
     await process(delivery(envelope(), { ...last, isReplay: true }), failing);
     expect(await readDeadLetters()).toMatchObject([{ attempts: 30, resolved_at: null }]);
+  });
+});
+
+describe("a hundred events that need their dead letters at once", () => {
+  const events = Array.from({ length: 100 }, (_, index) => sampleEvent(index));
+
+  /** @returns how many connections were in use or waited for at once, at most */
+  async function countConnections(work: (outageGate: OutageGate) => Promise<unknown>): Promise<number> {
+    const outages: unknown[] = [];
+    let most = 0;
+    const connect = pool.connect.bind(pool);
+    const counting = vi.spyOn(pool, "connect").mockImplementation((() => {
+      const connecting = connect();
+      most = Math.max(most, pool.totalCount - pool.idleCount + pool.waitingCount);
+      return connecting;
+    }) as typeof pool.connect);
+    onTestFinished(() => counting.mockRestore());
+    const onChange = (outage: unknown) => outages.push(outage);
+    await work(new OutageGate({ probe: () => probeWrites(pool), onChange, signal: never }));
+    expect(outages).toEqual([]);
+    return most;
+  }
+
+  test("because they are replayed leave connections to the batches", async () => {
+    await pool.query(
+      `insert into dead_letters (event_id, error_code, error, attempts, envelope, replayed_at)
+       select id, '22012', '', 1, '', clock_timestamp() from unnest($1::uuid[]) as id`,
+      [events.map(({ eventId }) => eventId)],
+    );
+    const batches: Worker["batches"] = {
+      applyInBatch: async ({ text }) => ({ ...JSON.parse(text), outcome: "created" }),
+    };
+    const most = await countConnections((outageGate) => {
+      const worker = createWorker({ outageGate, batches });
+      const deliveries = events.map((event) => delivery(event, { jobId: event.eventId, isReplay: true }));
+      return Promise.all(deliveries.map((event) => processDelivery(event, queue, worker)));
+    });
+    expect(most).toBeLessThanOrEqual(2);
+    const { rows } = await pool.query("select resolution, count(*)::int from dead_letters group by resolution");
+    expect(rows).toEqual([{ resolution: "replayed: created", count: 100 }]);
+  });
+
+  test("because they can't be read leave connections to the batches", async () => {
+    const most = await countConnections((outageGate) => {
+      const worker = createWorker({ outageGate });
+      const deliveries = events.map(({ eventId }) => delivery("text", { jobId: eventId }));
+      return Promise.all(deliveries.map((event) => processDelivery(event, queue, worker)));
+    });
+    expect(most).toBeLessThanOrEqual(2);
+    expect(await readDeadLetters()).toHaveLength(100);
   });
 });
 

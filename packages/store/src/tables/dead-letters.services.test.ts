@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import { inPreparedTransaction } from "../connect/prepared-transaction.ts";
 import type { Queryable } from "../connect/queryable.ts";
 import { inTransaction } from "../connect/transaction.ts";
-import { groupDeadLetters, listDeadLetters } from "./dead-letters.ts";
+import { areLettersClosed, groupDeadLetters, listDeadLetters } from "./dead-letters.ts";
 
 const { pool, url } = useTestDatabase();
 
@@ -33,6 +33,15 @@ test("a booking's dead letters are read by an index, also by a statement that is
   await inPreparedTransaction(pool, async (client) => {
     expect((await listDeadLetters(client, filter)).map(({ eventId }) => eventId.slice(-2))).toEqual(["15", "14"]);
     expect(await countRead(client)).toBe(2);
+  });
+});
+
+test("tells of each event whether its dead letter is closed, by an index", async () => {
+  const idOf = (number: number) => `00000000-0000-7000-8000-${String(number).padStart(12, "0")}`;
+  const asked = [1, 9_999, 2, 1, 4].map(idOf);
+  await inPreparedTransaction(pool, async (client) => {
+    expect(await areLettersClosed(client, asked)).toEqual([false, false, true, false, true]);
+    expect(await countRead(client)).toBeLessThan(10);
   });
 });
 

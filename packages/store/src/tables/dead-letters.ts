@@ -212,6 +212,17 @@ export async function findDeadLetter(
   return rows[0];
 }
 
+/** Returns for each of the events whether it has a dead letter that is closed. */
+export async function areLettersClosed(client: Queryable, eventIds: string[]): Promise<boolean[]> {
+  const { rows } = await client.query<{ isClosed: boolean }>(
+    `select exists (select from dead_letters where event_id = asked.id and resolved_at is not null) as "isClosed"
+     from unnest($1::uuid[]) with ordinality as asked (id, position)
+     order by position`,
+    [eventIds],
+  );
+  return rows.map(({ isClosed }) => isClosed);
+}
+
 /**
  * Records that the event goes back into the queue. Call this before the event is queued: the worker that applies it
  * must find the letter marked.
