@@ -9,6 +9,9 @@ let isDatabaseOut: boolean;
 let isDatabaseUp: boolean;
 let readers: Awaited<ReturnType<Parameters<typeof exportWorkerState>[1]["listFeedReaders"]>>;
 let readerQueries: number;
+let letterQueries: number;
+/** Both queries wait for it. */
+let answer: Promise<void>;
 
 beforeEach(() => {
   registry = createMetrics("test");
@@ -17,6 +20,8 @@ beforeEach(() => {
   isDatabaseUp = true;
   readers = [];
   readerQueries = 0;
+  letterQueries = 0;
+  answer = Promise.resolve();
   metrics = createWorkerMetrics(registry);
   exportWorkerState(registry, {
     isDatabaseOut: () => isDatabaseOut,
@@ -24,11 +29,14 @@ beforeEach(() => {
     isRedisConnected: () => true,
     isStuck: () => false,
     async countOpenLetters() {
+      letterQueries += 1;
+      await answer;
       if (isDatabaseOut) throw new Error("down");
       return letters;
     },
     async listFeedReaders() {
       readerQueries += 1;
+      await answer;
       return readers;
     },
   });
@@ -79,6 +87,17 @@ test("shows the open dead letters by code, and the last known ones while Postgre
   expect(during).toContain('booking_events_dead_letters_open{code="STALLED"} 1\n');
   expect(during).toContain('booking_events_paused{dependency="postgresql"} 1\n');
   expect(during).toContain('booking_events_paused{dependency="redis"} 0\n');
+});
+
+test("asks nothing again while PostgreSQL has not answered the last scrape", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  answer = promise;
+  await scrape();
+  await scrape();
+  expect([letterQueries, readerQueries]).toEqual([1, 1]);
+  resolve();
+  await promise;
+  expect(await scrape()).toContain('booking_events_dead_letters_open{code="22003"} 2\n');
 });
 
 test("shows that PostgreSQL is down, whether or not an event has met that", async () => {

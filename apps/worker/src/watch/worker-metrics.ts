@@ -130,6 +130,7 @@ export function exportWorkerState(
   },
 ): void {
   const registers = [registry];
+  const countOpenLetters = readInTime(state.countOpenLetters);
   new Gauge({
     name: "booking_events_database_up",
     help: "0 while PostgreSQL does not answer, or takes no writes.",
@@ -156,7 +157,7 @@ export function exportWorkerState(
     async collect() {
       // In an outage, the last figures stay.
       if (state.isDatabaseOut()) return;
-      const letters = await withDeadline(state.countOpenLetters(), scrapeLimitMs).catch(() => undefined);
+      const letters = await countOpenLetters();
       if (letters === undefined) return;
       this.reset();
       for (const { errorCode, count } of letters) this.set({ code: errorCode }, count);
@@ -217,16 +218,8 @@ function exportFeedReaders(
   registry: Registry,
   { isDatabaseOut, listFeedReaders }: { isDatabaseOut: () => boolean; listFeedReaders: () => Promise<ReaderState[]> },
 ): void {
-  let reading: Promise<ReaderState[] | undefined> | undefined;
-  /** All figures of a scrape share one answer. */
-  function readOnce(): Promise<ReaderState[] | undefined> {
-    reading ??= withDeadline(listFeedReaders(), scrapeLimitMs)
-      .catch(() => undefined)
-      .finally(() => {
-        reading = undefined;
-      });
-    return reading;
-  }
+  // All figures of a scrape share one answer.
+  const readOnce = readInTime(listFeedReaders);
   for (const { name, help, read } of readerFigures) {
     new Gauge({
       name,
@@ -242,4 +235,20 @@ function exportFeedReaders(
       },
     });
   }
+}
+
+/**
+ * Asks PostgreSQL for what a scrape shows. A question that is not answered in time still holds a connection, so it is
+ * not asked again before it ends.
+ *
+ * @returns what returns undefined if there is no answer in time
+ */
+function readInTime<Result>(ask: () => Promise<Result>): () => Promise<Result | undefined> {
+  let asking: Promise<Result> | undefined;
+  return () => {
+    asking ??= ask().finally(() => {
+      asking = undefined;
+    });
+    return withDeadline(asking, scrapeLimitMs).catch(() => undefined);
+  };
 }
