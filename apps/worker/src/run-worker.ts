@@ -96,10 +96,12 @@ const maxConcurrentBatches = 2;
  */
 const batchInterval = { lengthMs: fetchIntervalMs, offsetMs: 3 };
 /**
- * For the batches, a group apart from them, dead letters, a probe, the health check and maintenance. PostgreSQL allows
- * 100 connections by default, which is enough for many workers.
+ * For the batches, a group apart from them, two dead letters, and two of all else, each for a moment: a probe, the
+ * sweeps, the health check, the watches, scrapes and maintenance. Before that, the migration has one of its own.
  */
 const maxConnections = maxConcurrentBatches + 5;
+/** Test partners send little. Their batches, dead letters and maintenance wait for each other. */
+const maxTestConnections = 3;
 /**
  * With these limits, a batch of the worst events that ingest accepts costs the worker and PostgreSQL about as much as a
  * batch of ordinary ones. An ordinary event has a thousand characters and 40 values.
@@ -195,7 +197,7 @@ type Database = ReturnType<typeof createDatabase>;
 type Queue = ReturnType<typeof createQueue>;
 
 function createDatabase({ settings, parts, logger, registry, signal }: Context) {
-  const open = (schema: string) =>
+  const open = (schema: string, maxConnections: number) =>
     parts.createPool({
       databaseUrl: settings.DATABASE_URL,
       schema,
@@ -203,9 +205,9 @@ function createDatabase({ settings, parts, logger, registry, signal }: Context) 
       maxConnections,
       onError: (error) => logger.debug({ err: error }, "lost a connection to PostgreSQL"),
     });
-  const pool = open(settings.DATABASE_SCHEMA);
+  const pool = open(settings.DATABASE_SCHEMA, maxConnections);
   // It has no connection while test partners send nothing, and nothing is maintained.
-  const testPool = open(testSchemaOf(settings.DATABASE_SCHEMA));
+  const testPool = open(testSchemaOf(settings.DATABASE_SCHEMA), maxTestConnections);
   const outageGate = new OutageGate({
     probe: () => probeWrites(pool, migration.isDone() ? migration.database() : undefined),
     signal,
