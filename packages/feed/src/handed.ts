@@ -1,4 +1,5 @@
 import type { Queryable } from "@booking-events/store";
+import type { Handed } from "./deliver/filter.ts";
 import type { FeedTables } from "./tables.ts";
 
 interface Bookings {
@@ -35,16 +36,19 @@ export async function rememberHanded(
   );
 }
 
-/** Remembers that a booking is being handed to a consumer. So it will be told if the booking is erased. */
+/** Remembers what a consumer knows of bookings, if the process still holds its lease. */
 export async function recordHanded(
   client: Queryable,
   { handed, readers }: FeedTables,
-  booking: { name: string; token: string; bookingId: string; isInside: boolean },
+  { name, token }: { name: string; token: string },
+  bookings: ReadonlyMap<string, Handed>,
 ): Promise<void> {
+  if (bookings.size === 0) return;
   await client.query(
     `insert into ${handed} (reader, booking_id, is_inside)
-     select name, $3, $4 from ${readers} where name = $1 and active_id = $2
+     select name, booking_id, is_inside from ${readers}, unnest($3::uuid[], $4::boolean[]) as given (booking_id, is_inside)
+     where name = $1 and active_id = $2
      on conflict (reader, booking_id) do update set is_inside = excluded.is_inside`,
-    [booking.name, booking.token, booking.bookingId, booking.isInside],
+    [name, token, [...bookings.keys()], [...bookings.values()].map((handed) => handed === "inside")],
   );
 }

@@ -1,18 +1,24 @@
 import { growingPauseMs } from "../pauses.ts";
 import type { BatchConsumer as Options } from "./consumer-options.ts";
+import { decide } from "./decide.ts";
 import { type DeliveryRow, type Progress, recordProgress } from "./deliveries.ts";
 import type { Delivery } from "./delivery.ts";
 import { toAttemptEvent } from "./delivery-event.ts";
+import type { Handed } from "./filter.ts";
 import type { ActiveConsumer, Host } from "./host.ts";
 import { type Entry, Intake, isOld } from "./intake.ts";
 import type { Lease } from "./leases.ts";
-import { lookUpDelivery, toDelivery } from "./look-up-delivery.ts";
+import { type FoundDelivery, findDelivery, type Handing, remember, toDelivery } from "./look-up-delivery.ts";
 import { PendingProgress } from "./pending-progress.ts";
 import type { Place } from "./place.ts";
 import { type Outcome, runAttempt } from "./run-attempt.ts";
 
 const longestPauseMs = 60_000;
 const slowPauseMs = 1_000;
+
+interface FoundEntry extends FoundDelivery {
+  entry: Entry;
+}
 
 interface Ready {
   delivery: Delivery;
@@ -26,6 +32,8 @@ interface Batch {
   deliveries: Delivery[];
   place: Place;
   rows: DeliveryRow[];
+  /** Bookings that have left the filter. */
+  left: ReadonlyMap<string, Handed>;
   staleAtMs: number;
 }
 
@@ -125,6 +133,7 @@ export class BatchConsumer implements ActiveConsumer {
     const startMs = performance.now();
     if (startMs > batch.staleAtMs) return this.#readLess();
     const outcome = await this.#attempt(batch);
+    if (outcome.kind === "done") await remember(this.#host, this, batch.left);
     this.#aborting.signal.throwIfAborted();
     const changes = batch.deliveries.map(({ change }) => change);
     this.#host.observe(toAttemptEvent(this.name, outcome, { startMs, changes }));
@@ -178,16 +187,40 @@ export class BatchConsumer implements ActiveConsumer {
   /** @returns undefined: another process has the lease */
   async #prepare(entries: Entry[]): Promise<Batch | undefined> {
     const found = await Promise.all(this.#withoutOverridden(entries).map((entry) => this.#find(entry)));
-    if (found.includes("lost")) return undefined;
-    const ready = found.filter((one) => typeof one === "object");
+    if (found.some(({ found: { isHeld } }) => !isHeld)) return undefined;
+    const { ready, learned, left } = this.#choose(found);
+    await remember(this.#host, this, learned);
     // An erasure takes the place of everything else of its booking.
     const byChange = new Map(ready.map((one) => [one.delivery.key, one]));
     return {
       deliveries: [...byChange.values()].map(({ delivery }) => delivery),
       place: entries.at(-1)?.place ?? this.#intake.place,
       rows: [...byChange.values()].flatMap(({ row }) => row ?? []),
+      left,
       staleAtMs: Math.min(...ready.map(({ staleAtMs }) => staleAtMs)),
     };
+  }
+
+  /** @returns `learned`: what is to be remembered before the batch is handed over; `left`: once it is done */
+  #choose(found: FoundEntry[]): { ready: Ready[]; learned: Map<string, Handed>; left: Map<string, Handed> } {
+    const { mode, filter } = this.#options;
+    const ready: Ready[] = [];
+    const learned = new Map<string, Handed>();
+    // What the consumer knows by then: a booking may come several times.
+    const known = new Map<string, Handed>();
+    for (const one of found) {
+      const { bookingId, changeId } = one.entry;
+      const handed = known.get(bookingId) ?? one.found.handed;
+      const sought = { changeId, isRetry: false, filter, isLatest: mode === "latest" };
+      const decision = decide(sought, { ...one.found, handed });
+      if (decision.kind !== "hand") continue;
+      ready.push(this.#toReady(one, decision));
+      if (decision.handed === null) continue;
+      known.set(bookingId, decision.handed);
+      if (handed !== "inside") learned.set(bookingId, decision.handed);
+    }
+    const left = [...known].filter(([id, handed]) => handed === "outside" && learned.get(id) !== "outside");
+    return { ready, learned, left: new Map(left) };
   }
 
   /** If the consumer wants the latest only. */
@@ -204,19 +237,17 @@ export class BatchConsumer implements ActiveConsumer {
       .map((entry) => ({ ...entry, standsForEarlier: entry.standsForEarlier || skipped.has(entry.bookingId) }));
   }
 
-  async #find(entry: Entry): Promise<Ready | "lost" | "nothing"> {
+  async #find(entry: Entry): Promise<FoundEntry> {
     const { name, token } = this;
-    const { mode, filter } = this.#options;
-    const { bookingId, changeId } = entry;
-    const addressee = { name, token, filter, isLatest: mode === "latest", mayWait: false };
+    const addressee = { name, token, isLatest: this.#options.mode === "latest", mayWait: false };
     const place = this.#intake.place.lastId;
-    const lookedUp = await lookUpDelivery(this.#host, addressee, { bookingId, changeId, isRetry: false, place });
-    const { decision, hasLeftFeed, staleAtMs } = lookedUp;
-    if (decision.kind === "lost") return "lost";
-    if (decision.kind !== "hand") return "nothing";
-    const { change, sinceId } = decision;
+    return { entry, ...(await findDelivery(this.#host, addressee, { ...entry, place })) };
+  }
+
+  #toReady({ entry, hasLeftFeed, staleAtMs }: FoundEntry, { change, sinceId }: Handing): Ready {
+    const { bookingId, changeId } = entry;
     return {
-      delivery: toDelivery(name, entry, { change, attempt: this.#failures + 1, sinceId, hasLeftFeed }),
+      delivery: toDelivery(this.name, entry, { change, attempt: this.#failures + 1, sinceId, hasLeftFeed }),
       row: change.id === changeId ? undefined : { bookingId, doneId: change.id, waiting: null },
       staleAtMs,
     };

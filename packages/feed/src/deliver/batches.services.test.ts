@@ -111,3 +111,36 @@ test("a batch that was on its way for too long is read again: a guest may have b
   expect(handed.map(({ change }) => change.id)).toEqual([3, 2]);
   proxy.cut();
 });
+
+const to = (country: string) => ({ consumerTripDestinationCountryName: country });
+
+test("that a booking leaves the filter is reported again after a failure, and then no more", async () => {
+  await feed.save("T", to("Spain"));
+  let failures = 0;
+  const { batches } = start({
+    filter: { countries: ["ES"] },
+    handleBatch: async ([first]) => {
+      if (first?.change.id === 2 && failures++ === 0) throw new Error("no");
+    },
+  });
+  await waitFor(async () => expect(await place()).toBe(1));
+  await feed.save("T", to("France"));
+  await waitFor(async () => expect(await place()).toBe(2));
+  await feed.save("T", to("Italy"));
+  await waitFor(async () => expect(await place()).toBe(3));
+  expect(batches).toEqual([[1], [2], [2]]);
+});
+
+test("a booking that enters and leaves the filter within a batch is reported like any other", async () => {
+  for (const country of ["Spain", "France", "Italy", "Spain"]) await feed.save("T", to(country));
+  const { batches } = start({
+    mode: "every",
+    batchSize: 10,
+    filter: { countries: ["ES"] },
+    handleBatch: async () => {},
+  });
+  await waitFor(async () => expect(await place()).toBe(4));
+  await feed.save("T", to("France"));
+  await waitFor(async () => expect(await place()).toBe(5));
+  expect(batches).toEqual([[1, 2, 4], [5]]);
+});

@@ -6,7 +6,15 @@ import { toAttemptEvent } from "./delivery-event.ts";
 import type { ActiveConsumer, Host } from "./host.ts";
 import { Intake } from "./intake.ts";
 import type { Lease } from "./leases.ts";
-import { type Addressee, type Handing, type LookedUp, lookUpDelivery, toDelivery } from "./look-up-delivery.ts";
+import {
+  type Addressee,
+  type Handing,
+  type LookedUp,
+  leavesFilter,
+  lookUpDelivery,
+  remember,
+  toDelivery,
+} from "./look-up-delivery.ts";
 import { Parking } from "./parking.ts";
 import { PendingProgress } from "./pending-progress.ts";
 import type { Place } from "./place.ts";
@@ -172,6 +180,10 @@ export class Consumer implements ActiveConsumer {
     this.#host.observe(toAttemptEvent(this.name, outcome, { startMs, changes: [handing.change] }));
     switch (outcome.kind) {
       case "done":
+        if (leavesFilter(lookedUp, handing)) {
+          await remember(this.#host, this, new Map([[task.bookingId, "outside"]]));
+          this.#aborting.signal.throwIfAborted();
+        }
         this.#succeed();
         return this.#finish(task, lookedUp, handing.change.id, outcome.isRecorded);
       case "failed":

@@ -19,7 +19,7 @@ export type Decision =
       attempt: number;
       /** The first change that this one stands for, if there are others. */
       sinceId: number | null;
-      /** What the consumer is to know of the booking; null: as before, or nothing has to be remembered. */
+      /** What the consumer knows of the booking then; null: as before, or nothing has to be remembered. */
       handed: Handed | null;
     };
 

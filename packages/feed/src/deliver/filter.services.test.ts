@@ -3,6 +3,7 @@ import { useTestDatabase } from "@booking-events/harness/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FeedOfBookings } from "../testing/feed-of-bookings.ts";
 import { startDelivering, type TestConsumer } from "../testing/start-delivering.ts";
+import { RetryAfter } from "./errors.ts";
 
 const { pool, url } = useTestDatabase();
 const feed = new FeedOfBookings(pool);
@@ -49,6 +50,23 @@ test("what the consumer was handed is remembered before the handler runs, so an 
   await feed.save("T", to("France"));
   await feed.erase("T");
   await waitFor(() => expect(consumer?.handed.at(-1)?.change.change).toBe("erased"));
+});
+
+test("a booking that leaves is reported again until the consumer has taken it, and then no more", async () => {
+  let putOff = 0;
+  consumer = startDelivering({
+    ...{ database: url, filter: { countries: ["ES"] } },
+    handle: async ({ change }) => {
+      if (change.id > 1 && putOff++ === 0) throw new RetryAfter(10);
+    },
+  });
+  await feed.save("T", to("Spain"));
+  await waitFor(() => expect(consumer?.ids()).toEqual([1]));
+  await feed.save("T", to("France"));
+  await waitFor(() => expect(consumer?.ids()).toEqual([1, 2, 2]));
+  await feed.save("T", to("Italy"));
+  await waitFor(async () => expect(await place()).toBe(3));
+  expect(consumer.ids()).toEqual([1, 2, 2]);
 });
 
 test("a change that the filter asks for is not lost because a later one overrides it", async () => {

@@ -32,7 +32,7 @@ export type Handed = "never" | "inside" | "outside";
  * Decides whether to hand a change over, if its partner is wanted.
  *
  * @param handed what the booking's content was when it was last handed over: inside the filter or outside it
- * @returns handed: what to remember, before it is handed over
+ * @returns handed: what the consumer knows of the booking once it has got the change
  */
 export function judge(
   filter: DeliveryFilter,

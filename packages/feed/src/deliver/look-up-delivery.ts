@@ -3,6 +3,7 @@ import { changedFields } from "./changed-fields.ts";
 import type { DeliveryFilter } from "./consumer-options.ts";
 import { type Decision, decide } from "./decide.ts";
 import type { Delivery } from "./delivery.ts";
+import type { Handed } from "./filter.ts";
 import type { Host } from "./host.ts";
 import { readBooking } from "./read-booking.ts";
 import type { Found } from "./read-deliveries.ts";
@@ -30,13 +31,16 @@ export interface Sought {
   place: number;
 }
 
-export interface LookedUp {
+export interface FoundDelivery {
   found: Found;
-  decision: Decision;
   /** The feed has no change of the booking any more. */
   hasLeftFeed: boolean;
   /** By `performance.now()`. Then it must be read again. */
   staleAtMs: number;
+}
+
+export interface LookedUp extends FoundDelivery {
+  decision: Decision;
 }
 
 export type Handing = Extract<Decision, { kind: "hand" }>;
@@ -45,22 +49,39 @@ export type Handing = Extract<Decision, { kind: "hand" }>;
  * Reads what a booking holds whose turn has come, and decides what to do with it. That the consumer is about to know the
  * booking is remembered.
  */
-export async function lookUpDelivery(
+export async function lookUpDelivery(host: Host, addressee: Addressee, sought: Sought): Promise<LookedUp> {
+  const found = await findDelivery(host, addressee, sought);
+  const decision = decide({ ...addressee, ...sought }, found.found);
+  if (decision.kind === "hand" && decision.handed !== null && !leavesFilter(found, decision))
+    await remember(host, addressee, new Map([[sought.bookingId, decision.handed]]));
+  return { ...found, decision };
+}
+
+/** This is remembered only once the consumer has been told, since nobody knows before whether the attempt succeeds. */
+export function leavesFilter({ found }: FoundDelivery, { handed }: Handing): boolean {
+  return found.handed === "inside" && handed === "outside";
+}
+
+export function remember(
+  { read, tables }: Host,
+  addressee: Pick<Addressee, "name" | "token">,
+  bookings: ReadonlyMap<string, Handed>,
+): Promise<void> {
+  return read((client) => recordHanded(client, tables, addressee, bookings));
+}
+
+/** Reads what a booking holds whose turn has come. */
+export async function findDelivery(
   { find, read, tables }: Host,
-  { name, token, filter, isLatest, mayWait }: Addressee,
-  { bookingId, changeId, isRetry, place }: Sought,
-): Promise<LookedUp> {
+  { name, token, isLatest, mayWait }: Omit<Addressee, "filter">,
+  { bookingId, changeId, place }: Omit<Sought, "isRetry">,
+): Promise<FoundDelivery> {
   const staleAtMs = performance.now() + freshMs;
   const found = await find({ name, token, bookingId, changeId, isLatest }, { mayWait });
   const hasLeftFeed = found.change === null;
   if (hasLeftFeed && found.isHeld)
     found.change = await read((client) => readBooking(client, tables, { bookingId, asId: changeId ?? place }));
-  const decision = decide({ changeId, isRetry, filter, isLatest }, found);
-  if (decision.kind === "hand" && decision.handed !== null) {
-    const isInside = decision.handed === "inside";
-    await read((client) => recordHanded(client, tables, { name, token, bookingId, isInside }));
-  }
-  return { found, decision, hasLeftFeed, staleAtMs };
+  return { found, hasLeftFeed, staleAtMs };
 }
 
 /** @param wanted.standsForEarlier earlier changes were skipped, or may have been */
