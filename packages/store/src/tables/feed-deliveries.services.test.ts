@@ -144,6 +144,17 @@ test("a reader that is moved back is given everything since that time again, wha
   expect(await readDeliveries()).toMatchObject([{ booking: c, change: 3, isDead: true }]);
 });
 
+test("a reader that is moved back is told once more that a booking has left its filter", async () => {
+  await pool.query(
+    `insert into feed_handed select reader, unnest($1::uuid[]), false from unnest(array['posts', 'others']) as reader`,
+    [[a, b]],
+  );
+  // Change 9 is of c, and change 10 of a.
+  await replaySince(hoursAgo(2.05));
+  const { rows } = await pool.query(`select reader, booking_id = $1 as "isA" from feed_handed where is_inside`, [a]);
+  expect(rows).toEqual([{ reader: "posts", isA: true }]);
+});
+
 test("a change of a long transaction, which says that it is older than the one before it, is not skipped", async () => {
   await pool.query("update booking_changes set changed_at = now() - interval '241 minutes' where id = 8");
   expect(await replaySince(hoursAgo(4.01))).toBe(3);

@@ -138,6 +138,13 @@ export async function replayFeedSince(client: Queryable, reader: string, since: 
     reader,
     moved.lastId,
   ]);
+  // It may have lost that a booking has left its filter, and then is told once more.
+  await client.query(
+    `update feed_handed as handed set is_inside = true
+     where reader = $1 and not is_inside
+       and exists (select from booking_changes as change where change.booking_id = handed.booking_id and id > $2)`,
+    [reader, moved.lastId],
+  );
   return moved.changes;
 }
 
