@@ -238,6 +238,15 @@ describe("set", () => {
     expect(await readHanded()).toEqual(handed.slice(2));
   });
 
+  test("with its first filter, all of the feed is remembered of a subscriber who pulls, and may have begun anywhere", async () => {
+    await insertChanges(1, 2);
+    await pool.query("update feed_position set last_id = 1");
+    await ops("add", "arrivals");
+    await pool.query("insert into feed_readers (name, last_id) values ('arrivals', 1)");
+    await set("--country", "ES");
+    expect(await readHanded()).toMatchObject([{ id: 1 }, { id: 2 }]);
+  });
+
   test("bookings that have left the feed are remembered, too", async () => {
     await ops("add", "arrivals", "--url", hook, "--partner", "acme");
     await pool.query("insert into feed_readers (name, last_id) values ('arrivals', 9)");

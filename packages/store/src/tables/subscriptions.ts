@@ -259,7 +259,8 @@ export async function changeSubscription(
 async function rememberAllHanded(client: Queryable, name: string): Promise<void> {
   await client.query(
     `with reader as (
-       select name, from_id, partners, coalesce(last_id, 0) as last_id
+       -- A subscriber who pulls may have begun before the subscription was added.
+       select name, case when url is null then 0 else from_id end as from_id, partners, coalesce(last_id, 0) as last_id
        from feed_readers join subscriptions using (name) where name = $1
      )
      insert into feed_handed (reader, booking_id, is_inside)
