@@ -76,6 +76,9 @@ async function readLease(): Promise<unknown[]> {
   return rows;
 }
 
+const readFailing = async () =>
+  (await pool.query("select name from feed_readers where failing_since is not null")).rows;
+
 const othersGoOn = { name: "others", lastId: 9, isActive: true };
 
 test("the dead letters of a reader are listed in the order of the feed, with what the feed says", async () => {
@@ -129,6 +132,17 @@ test("a change that the reader has not come to is not due early behind one that 
   await insertDelivery(dead(a, 7));
   expect(await inTransaction(pool, (client) => discardFeedDeadLetters(client, "posts", [7]))).toBe(1);
   expect(await readDeliveries()).toMatchObject([{ booking: a, done: 7, change: null }]);
+});
+
+test.each([
+  ["replays a dead letter", () => replayFeedDeadLetters(pool, "posts", null)],
+  ["discards one", () => discardFeedDeadLetters(pool, "posts", [4])],
+  ["replays the feed", () => replayFeedSince(pool, "posts", hoursAgo(4))],
+])("whoever %s has a subscription that has failed for days begin with a clean record", async (_, operate) => {
+  await pool.query("update feed_readers set failing_since = now() - interval '6 days'");
+  await insertDelivery(dead(a, 4));
+  await operate();
+  expect(await readFailing()).toEqual([{ name: "others" }]);
 });
 
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);

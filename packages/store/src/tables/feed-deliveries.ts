@@ -70,7 +70,7 @@ export async function replayFeedDeadLetters(
   reader: string,
   changeIds: number[] | null,
 ): Promise<number> {
-  await takeLease(client, reader);
+  await startAgain(client, reader);
   const { rowCount } = await client.query(
     `update feed_deliveries set died_at = null, retry_at = now(), attempts = 0, first_failed_at = null
      where reader = $1 and died_at is not null and ($2::bigint[] is null or change_id = any($2))`,
@@ -86,7 +86,7 @@ export async function replayFeedDeadLetters(
  * @returns how many there were
  */
 export async function discardFeedDeadLetters(client: Queryable, reader: string, changeIds: number[]): Promise<number> {
-  await takeLease(client, reader);
+  await startAgain(client, reader);
   const { rowCount } = await client.query(
     `with discarded as (
        select booking_id, change_id, (
@@ -115,7 +115,7 @@ const longestTransaction = "5 minutes";
  * @returns how many changes; undefined: there is no such reader. One that starts over, or is not that far, stays
  */
 export async function replayFeedSince(client: Queryable, reader: string, since: Date): Promise<number | undefined> {
-  await takeLease(client, reader);
+  await startAgain(client, reader);
   const { rows } = await client.query<{ lastId: number | null; changes: number }>(
     `with place as (
        select name, feed_readers.last_id as before, greatest(
@@ -148,7 +148,10 @@ export async function replayFeedSince(client: Queryable, reader: string, since: 
   return moved.changes;
 }
 
-/** The process that delivers forgets what it has read of the reader, and reads again. */
-async function takeLease(client: Queryable, reader: string): Promise<void> {
-  await client.query("update feed_readers set active_id = null where name = $1", [reader]);
+/**
+ * The process that delivers forgets what it has read of the reader, and reads again. What is due now has not failed for
+ * days, whatever has before.
+ */
+async function startAgain(client: Queryable, reader: string): Promise<void> {
+  await client.query("update feed_readers set active_id = null, failing_since = null where name = $1", [reader]);
 }

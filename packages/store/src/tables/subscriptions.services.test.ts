@@ -22,7 +22,9 @@ import {
 
 const { pool, url } = useTestDatabase({ maxConnections: 2 });
 
-beforeEach(() => pool.query("truncate subscriptions, feed_readers cascade; update feed_position set last_id = 7"));
+beforeEach(() =>
+  pool.query("truncate subscriptions, feed_readers, booking_changes cascade; update feed_position set last_id = 7"),
+);
 
 const everything = { partners: null, changes: null, countries: null, arrivalFromDays: null, arrivalToDays: null };
 const [firstKey, secondKey] = ["whsec_first", "whsec_second"];
@@ -162,6 +164,27 @@ test.each(["public", "Other; --", "s".repeat(63)])(
     }
   },
 );
+
+test("a subscription is paused if it has asked for pauses for days, unless what waits has come since", async () => {
+  await pool.query(
+    `insert into booking_changes (id, booking_id, partner, reference_kind, reference, revision, change, event_id,
+       sequence, changed_at)
+     select id, gen_random_uuid(), 'acme', 'trip', 'T', 1, 'created', gen_random_uuid(), id, now() - age
+     from (values (8, interval '6 days'), (9, interval '1 day')) as change (id, age)`,
+  );
+  for (const [name, lastId] of [
+    ["failing", 7],
+    ["idle", 8],
+    ["at-end", 9],
+  ] as const) {
+    await insertSubscription(pool, { ...posted, name });
+    await pool.query(
+      "insert into feed_readers (name, last_id, failing_since) values ($1, $2, now() - interval '6 days')",
+      [name, lastId],
+    );
+  }
+  expect(await pauseFailingSubscriptions(pool, { days: 5, reason: "", by: "webhooks" })).toEqual(["failing"]);
+});
 
 test("a subscription is paused if all attempts have failed for days and a booking still waits", async () => {
   const names = ["failing", "idle", "dead", "briefly", "working", "paused"];

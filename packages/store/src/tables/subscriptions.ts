@@ -160,7 +160,8 @@ export async function pauseSubscription(
 }
 
 /**
- * Pauses the subscriptions of which every attempt has failed for so long, and that still have a booking to deliver.
+ * Pauses the subscriptions of which every attempt has failed for so long, and that still have a booking to deliver. It has
+ * been parked, or, if the subscriber only ever asks for a pause, is the first that the reader's place has not passed.
  *
  * @returns their names
  */
@@ -173,7 +174,13 @@ export async function pauseFailingSubscriptions(
      from feed_readers as reader
      where reader.name = subscriptions.name and paused_at is null and url is not null
        and failing_since < now() - make_interval(days => $1)
-       and exists (select from feed_deliveries where feed_deliveries.reader = reader.name and retry_at is not null)
+       and (
+         exists (select from feed_deliveries where feed_deliveries.reader = reader.name and retry_at is not null)
+         or exists (
+           select from booking_changes
+           where id = reader.last_id + 1 and changed_at < now() - make_interval(days => $1)
+         )
+       )
      returning subscriptions.name`,
     [days, reason, by],
   );
