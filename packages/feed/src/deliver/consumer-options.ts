@@ -29,7 +29,7 @@ export interface CommonOptions {
   mode?: "latest" | "every";
   /**
    * Where to begin if the name is new or has been reset: at the oldest change that is kept (default), after the newest,
-   * after the given one, or with all bookings as they are.
+   * after the given one (after a reset, at the oldest if that is later), or with all bookings as they are.
    */
   from?: "beginning" | "now" | "snapshot" | { after: number };
   filter?: DeliveryFilter;

@@ -238,6 +238,14 @@ describe("a consumer begins", () => {
     await query("update feed_readers set last_id = null, active_id = null");
     await waitFor(() => expect(ids()).toEqual([1, 2, 3, 1, 2, 3]));
   });
+
+  test("at the oldest change if it has been reset, and the one that it is to begin after was removed", async () => {
+    for (const number of numbers(1, 4)) await feed.save(`T-${number}`);
+    await query("delete from booking_changes where id < 3; update feed_position set kept_from = 3");
+    await query("insert into feed_readers (name, last_id) values ('test', null)");
+    const { ids } = start({ from: { after: 1 } });
+    await waitFor(() => expect(ids()).toEqual([3, 4]));
+  });
 });
 
 describe("a booking whose handler fails", () => {
