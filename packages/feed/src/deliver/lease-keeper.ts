@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Queryable } from "@booking-events/store";
 import { FeedGapError, ForeignReaderError } from "../errors.ts";
 import { type FeedLogger, nameError } from "../logger.ts";
@@ -23,6 +24,8 @@ import type { Place } from "./place.ts";
 /** How often to look for a lease that nobody has, and to renew those that are held. */
 const standbyIntervalMs = 1_000;
 const renewIntervalMs = 3_000;
+/** How often to look whether a lease that is held has ended. */
+const expiryIntervalMs = 1_000;
 
 /** The process whose leases are kept. */
 export interface Leaseholder {
@@ -63,10 +66,13 @@ export class LeaseKeeper {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { active, lose } = this.#holder;
+    await Promise.all([this.#keep(signal), this.#loseExpired(signal)]);
+  }
+
+  async #keep(signal: AbortSignal): Promise<void> {
+    const { active } = this.#holder;
     while (!signal.aborted) {
       await this.#clock.wait(signal);
-      for (const consumer of active.values()) if (performance.now() > consumer.validUntilMs) lose(consumer);
       const renewing = active.size > 0 && performance.now() >= this.#renewAtMs;
       await this.#attempt(async (client) => {
         if (renewing) await this.#renew(client);
@@ -79,6 +85,15 @@ export class LeaseKeeper {
   /** Gives leases back, if PostgreSQL can be asked. */
   release(consumers: ActiveConsumer[]): Promise<void> {
     return this.#attempt((client) => releaseLeases(client, this.#holder.tables, consumers));
+  }
+
+  /** Beside renewals, since PostgreSQL may take longer to answer one than a lease lasts. */
+  async #loseExpired(signal: AbortSignal): Promise<void> {
+    const { active, lose } = this.#holder;
+    while (!signal.aborted) {
+      for (const consumer of active.values()) if (performance.now() > consumer.validUntilMs) lose(consumer);
+      await sleep(expiryIntervalMs, undefined, { signal }).catch(() => {});
+    }
   }
 
   /** What fails is done again the next time. */

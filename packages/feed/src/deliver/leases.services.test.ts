@@ -130,6 +130,23 @@ test("a process that has lost its lease aborts its handlers", async () => {
   await waitFor(async () => expect(await place()).toBe(1));
 });
 
+test("a process whose lease ends while PostgreSQL does not answer aborts its handlers", async () => {
+  const proxy = await startCuttableProxy(url);
+  let hasAborted = false;
+  const { ids } = start({
+    database: proxy.url,
+    handle: async (_, { signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      hasAborted = true;
+    },
+  });
+  await feed.save("A");
+  await waitFor(() => expect(ids()).toEqual([1]));
+  proxy.freeze();
+  // Sooner than the 35 s after which an answer is no longer waited for.
+  await waitFor(() => expect(hasAborted).toBe(true));
+}, 60_000);
+
 test("a process whose place is moved goes on from there", async () => {
   for (const reference of ["A", "B", "C"]) await feed.save(reference);
   const { ids } = start({ concurrency: 1 });
