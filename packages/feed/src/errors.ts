@@ -13,6 +13,18 @@ export class FeedGapError extends Error {
   }
 }
 
+/** Bookings wait for `handle`, which `handleBatch` would never get. */
+export class ParkedDeliveriesError extends Error {
+  override name = "ParkedDeliveriesError";
+
+  constructor(name: string) {
+    super(
+      `${name} has bookings that wait for another attempt of handle, and handleBatch would never get them. Run handle ` +
+        `until none waits, and discard dead letters: ops feed dead-letters ${name}`,
+    );
+  }
+}
+
 /** The reader of this name belongs to another role of the database, which alone may move it. */
 export class ForeignReaderError extends Error {
   override name = "ForeignReaderError";

@@ -12,7 +12,7 @@ export type { Delivery, DeliveryContext } from "./deliver/delivery.ts";
 export type { DeliveryEvent } from "./deliver/delivery-event.ts";
 export { RetryAfter, StopDelivering } from "./deliver/errors.ts";
 export { needsMemory } from "./deliver/filter.ts";
-export { FeedGapError, ForeignReaderError } from "./errors.ts";
+export { FeedGapError, ForeignReaderError, ParkedDeliveriesError } from "./errors.ts";
 export { type FollowOptions, follow } from "./follow.ts";
 export type { HandlingContext } from "./handle-changes.ts";
 export type { FeedLogger } from "./logger.ts";

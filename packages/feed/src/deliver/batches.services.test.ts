@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ParkedDeliveriesError } from "../errors.ts";
 import { startCuttableProxy } from "../testing/cuttable-proxy.ts";
 import { FeedOfBookings } from "../testing/feed-of-bookings.ts";
 import type { BatchOptions } from "./consumer-options.ts";
@@ -110,6 +111,23 @@ test("a batch that was on its way for too long is read again: a guest may have b
   await waitFor(async () => expect(await place()).toBe(3));
   expect(handed.map(({ change }) => change.id)).toEqual([3, 2]);
   proxy.cut();
+});
+
+test.each([
+  ["waits for", "retry_at"],
+  ["is dead for", "died_at"],
+])("a name under which a booking %s handle is not delivered to in batches", async (_, column) => {
+  await feed.save("A");
+  await pool.query("insert into feed_readers (name, last_id) values ('test', 1)");
+  await pool.query(
+    `insert into feed_deliveries (reader, booking_id, change_id, ${column}) select 'test', booking_id, 1, now() from bookings`,
+  );
+  const { ended } = start({ handleBatch: async () => {} });
+  await expect(ended).rejects.toThrow(ParkedDeliveriesError);
+  await pool.query("update feed_deliveries set done_id = 1, change_id = null, retry_at = null, died_at = null");
+  await feed.save("B");
+  const { batches } = start({ handleBatch: async () => {} });
+  await waitFor(() => expect(batches).toEqual([[2]]));
 });
 
 const to = (country: string) => ({ consumerTripDestinationCountryName: country });

@@ -100,7 +100,7 @@ export class Deliverer {
    * Delivers to a consumer from now on, or once the deliverer runs.
    *
    * @param options.onStopped called when the consumer can't go on: with the `StopDelivering` that its handler has thrown, a
-   *   `FeedGapError`, or a `ForeignReaderError`. It has been removed then
+   *   `FeedGapError`, a `ForeignReaderError`, or a `ParkedDeliveriesError`. It has been removed then
    * @throws TypeError when options are wrong, or the name is in use
    */
   add({ onStopped, ...options }: ConsumerOptions & { onStopped: (error: Error) => void }): void {

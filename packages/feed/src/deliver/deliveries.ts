@@ -182,6 +182,15 @@ export async function findDue(
   return rows;
 }
 
+/** Whether deliveries wait that have failed, or come behind one that has. Dead ones count. */
+export async function hasParked(client: Queryable, { deliveries }: FeedTables, name: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select from ${deliveries} where reader = $1 and change_id is not null limit 1`,
+    [name],
+  );
+  return rowCount === 1;
+}
+
 /** Removes rows that say nothing any more. */
 export async function removeSpent(client: Queryable, tables: FeedTables, names: string[]): Promise<void> {
   await client.query(`select ${tables.removeSpentDeliveries}($1)`, [names]);

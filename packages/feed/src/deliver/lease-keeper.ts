@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queryable } from "@booking-events/store";
-import { FeedGapError, ForeignReaderError } from "../errors.ts";
+import { FeedGapError, ForeignReaderError, ParkedDeliveriesError } from "../errors.ts";
 import { type FeedLogger, nameError } from "../logger.ts";
 import type { FeedTables } from "../tables.ts";
 import type { BatchConsumer, SingleConsumer } from "./consumer-options.ts";
-import { removeSpent } from "./deliveries.ts";
+import { hasParked, removeSpent } from "./deliveries.ts";
 import type { DeliveryEvent } from "./delivery-event.ts";
 import { DueClock } from "./due-clock.ts";
 import type { ActiveConsumer } from "./host.ts";
@@ -154,13 +154,15 @@ export class LeaseKeeper {
     if (options === undefined) return releaseLeases(client, tables, [lease]);
     try {
       const place = lease.place ?? (await placeAgain(client, tables, { ...options, ...lease }));
+      if ("handleBatch" in options && (await hasParked(client, tables, lease.name)))
+        throw new ParkedDeliveriesError(lease.name);
       // Meanwhile it may have been removed.
       if (registered.get(lease.name)?.options !== options) return await releaseLeases(client, tables, [lease]);
       this.#standbys.delete(options);
       begin(options, { ...lease, place });
     } catch (error) {
       await releaseLeases(client, tables, [lease]);
-      if (!(error instanceof FeedGapError)) throw error;
+      if (!(error instanceof FeedGapError || error instanceof ParkedDeliveriesError)) throw error;
       giveUp(lease.name, error);
     }
   }
