@@ -21,7 +21,6 @@ function attempt(outcome: Attempt["outcome"], failure: string | null = null, nam
     failure,
     durationMs: 20,
     sinceChangeMs: 70,
-    deliveries: 1,
   });
 }
 

@@ -12,7 +12,6 @@ export type DeliveryEvent = { name: string } & (
       durationMs: number;
       /** From the beginning of the transaction that changed the booking to the end of the attempt. */
       sinceChangeMs: number;
-      deliveries: number;
     }
   | { type: "parked" | "died"; bookingId: string; changeId: number; failure: string }
   | { type: "breaker-opened" | "breaker-closed" }
@@ -31,6 +30,5 @@ export function toAttemptEvent(
     failure: outcome.kind === "failed" || outcome.kind === "timeout" ? outcome.failure : null,
     durationMs: performance.now() - startMs,
     sinceChangeMs: Date.now() - Math.min(...changes.map(({ changedAt }) => changedAt.getTime())),
-    deliveries: changes.length,
   };
 }
