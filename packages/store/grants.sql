@@ -22,7 +22,9 @@ grant select, insert on booking_changes to booking_events_worker;
 grant select, update on feed_position to booking_events_worker;
 grant select, insert, update on dead_letters to booking_events_worker;
 -- It removes what is too old by functions that run with the rights of the owner, and delete nothing of the last day.
-grant select on log_retention to booking_events_worker;
+grant select,
+  update (retention_days, deleted_retention_days, dead_letter_retention_days, duplicate_window_hours)
+  on log_retention to booking_events_worker;
 grant execute on function create_log_partitions, drop_log_partition, delete_old_events, delete_old_changes,
   empty_deleted_bookings, delete_old_dead_letters, delete_old_operator_actions to booking_events_worker;
 grant select, update on digest_key to booking_events_worker;

@@ -143,10 +143,6 @@ function environmentOf(name: Process): Record<string, string> {
   };
 }
 
-function start(name: "ingest" | "worker" | "lookup"): Promise<RunningApp> {
-  return own.start(name, { environment: environmentOf(name) });
-}
-
 async function ops(args: string[], environment: Record<string, string> = {}): Promise<Ran> {
   const answered = once(operator, "message");
   operator.send({ args, environment: { ...environmentOf("ops"), ...environment } });
@@ -505,7 +501,7 @@ test("the worker maintains the tables though it does not own them, and ops leave
   const [, { name }] = rows;
   expect(name).toMatch(/^booking_events_\d{4}_\d\d$/);
   await owner.query(`drop table ${name}`);
-  const worker = await start("worker");
+  const worker = await own.start("worker", { environment: { ...environmentOf("worker"), RETENTION_DAYS: "300" } });
   await waitFor(async () => {
     const { rows } = await owner.query("select to_regclass($1) is not null as found", [name]);
     expect(rows).toEqual([{ found: true }]);
@@ -514,6 +510,8 @@ test("the worker maintains the tables though it does not own them, and ops leave
     const metrics = await (await fetch(`${worker.adminUrl}/metrics`)).text();
     expect(metrics).toMatch(/^booking_events_maintenance_success_timestamp_seconds\S* [1-9]/m);
   });
+  const { rows: rules } = await owner.query("select retention_days, duplicate_window_hours from log_retention");
+  expect(rules).toEqual([{ retention_days: 300, duplicate_window_hours: 72 }]);
   expect(await worker.stop("SIGTERM")).toBe(0);
   const refused = await ops(["maintain"]);
   expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("the owner's DATABASE_URL") });

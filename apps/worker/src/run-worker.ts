@@ -40,11 +40,12 @@ import {
   type Maintained,
   maintain,
   probeWrites,
-  type RetentionRules,
   readDatabaseIdentity,
   readDatabaseTimes,
+  recordWorkerRules,
   testRetention,
   testSchemaOf,
+  type WorkerRules,
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import { applyEvents } from "./apply/apply-events.ts";
@@ -353,7 +354,10 @@ async function start(
     void maintainRegularly({
       async maintain() {
         const options = { findClockProblem: (times: DatabaseTimes) => clocks.findProblem(times), signal };
-        const done = await maintain(pool, toRetentionRules(settings), options);
+        const rules = toWorkerRules(settings);
+        // Others do by hand what workers do, and judge it.
+        await recordWorkerRules(pool, rules);
+        const done = await maintain(pool, rules.retention, options);
         return withTests(done, await maintain(testPool, testRetention, options));
       },
       estimateDefaultPartition: () => estimateDefaultPartition(pool),
@@ -388,10 +392,13 @@ function withTests(done: Maintained, ofTests: Maintained): Maintained {
   return { ...done, problems: [...done.problems, ...problems], hasMore: done.hasMore || ofTests.hasMore };
 }
 
-function toRetentionRules(settings: Context["settings"]): RetentionRules {
+function toWorkerRules(settings: Context["settings"]): WorkerRules {
   return {
-    retentionDays: settings.RETENTION_DAYS,
-    deletedRetentionDays: settings.DELETED_RETENTION_DAYS,
-    deadLetterRetentionDays: settings.DEAD_LETTER_RETENTION_DAYS,
+    retention: {
+      retentionDays: settings.RETENTION_DAYS,
+      deletedRetentionDays: settings.DELETED_RETENTION_DAYS,
+      deadLetterRetentionDays: settings.DEAD_LETTER_RETENTION_DAYS,
+    },
+    duplicateWindowHours: settings.DUPLICATE_WINDOW_HOURS,
   };
 }

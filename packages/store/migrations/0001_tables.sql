@@ -638,14 +638,23 @@ comment on column operator_actions.did is 'What it has changed: counts, and ids 
 create table log_retention (
   is_only_row boolean primary key default true check (is_only_row),
   -- With a horizon in the future, every event would expire.
-  horizon timestamptz check (horizon <= now())
+  horizon timestamptz check (horizon <= now()),
+  retention_days integer,
+  deleted_retention_days integer,
+  dead_letter_retention_days integer,
+  duplicate_window_hours integer,
+  check (num_nulls(retention_days, deleted_retention_days, dead_letter_retention_days, duplicate_window_hours) in (0, 4))
 );
 insert into log_retention default values;
 
-comment on table log_retention is 'One row: how much of the log has been removed.';
+comment on table log_retention is 'One row: how much of the log has been removed, and by which settings workers go.';
 comment on column log_retention.is_only_row is 'Always true, and the primary key: the table has one row.';
 comment on column log_retention.horizon is
   'Events that were received before this time have been or are being removed. Null: all events are kept.';
+comment on column log_retention.retention_days is 'RETENTION_DAYS of the worker that recorded it last. Null: none has.';
+comment on column log_retention.deleted_retention_days is 'DELETED_RETENTION_DAYS, likewise.';
+comment on column log_retention.dead_letter_retention_days is 'DEAD_LETTER_RETENTION_DAYS, likewise.';
+comment on column log_retention.duplicate_window_hours is 'DUPLICATE_WINDOW_HOURS, likewise.';
 
 -- The queue records which database it feeds. Dumps, standbys and restores have the same id, so to the queue they are the
 -- same database.

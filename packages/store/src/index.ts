@@ -198,6 +198,7 @@ export {
   type SubscriptionToAdd,
   type WebhookSubscription,
 } from "./tables/subscriptions.ts";
+export { readWorkerRules, recordWorkerRules, type WorkerRules } from "./tables/worker-rules.ts";
 export { estimateRemovals, type Removal } from "./upkeep/estimate-removals.ts";
 export { findCollationWarnings } from "./upkeep/find-collation-problems.ts";
 export { findDurabilityProblems } from "./upkeep/find-durability-problems.ts";

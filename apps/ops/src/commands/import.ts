@@ -46,8 +46,8 @@ command on the whole file again. To correct a line that was imported already, im
 
 The import waits while the queue is long, so partners' events are neither refused nor delayed for more than about two
 seconds. It needs PARTNERS_FILE, REDIS_URL and DATABASE_URL, and MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER and
-BODY_LIMIT_BYTES (for a line) if ingest has them, and RETENTION_DAYS if the worker has it. The time may be up to
-${maxAgeDays} days ago, and not before what RETENTION_DAYS keeps. Ctrl-C ends the import, and says how far it is.
+BODY_LIMIT_BYTES (for a line) if ingest has them. The time may be up to ${maxAgeDays} days ago, and not before what
+the workers' RETENTION_DAYS keeps. Ctrl-C ends the import, and says how far it is.
 
 Examples:
   $ ops import bookings.ndjson --partner acme --as-of 2026-11-20T12:00:00Z --dry-run

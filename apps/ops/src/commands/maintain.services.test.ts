@@ -10,6 +10,7 @@ const eventCount = 120;
 
 beforeEach(async () => {
   await pool.query("truncate bookings, booking_events, booking_changes, dead_letters, operator_actions");
+  await pool.query("delete from log_retention; insert into log_retention default values");
   await pool.query("drop table if exists booking_events_2020_01");
 });
 
@@ -63,7 +64,8 @@ test("retention --dry-run needs no right but to read the tables", async () => {
   const role = `reader_${randomBytes(4).toString("hex")}`;
   await pool.query(
     `create role ${role} login password 'x';
-     grant select on bookings, booking_events, booking_changes, dead_letters, operator_actions to ${role}`,
+     grant select on bookings, booking_events, booking_changes, dead_letters, operator_actions, log_retention
+       to ${role}`,
   );
   try {
     const asReader = Object.assign(new URL(url), { username: role, password: "x" }).href;
@@ -126,6 +128,18 @@ test("what is kept forever is named as such, and stays", async () => {
   const run = (...args: string[]) => runOps(args, { environment: { ...environment, ...forever } });
   const { stdout } = await run("retention", "--dry-run");
   expect(stdout.match(/kept forever/g)).toHaveLength(6);
+  expect((await run("maintain")).stdout).toBe("Nothing to do.\n");
+  expect((await pool.query("select from booking_events")).rowCount).toBe(2 * eventCount);
+});
+
+test("what the workers have recorded counts, and not the settings of the command", async () => {
+  await fill();
+  await pool.query(
+    `update log_retention set retention_days = 0, deleted_retention_days = 0, dead_letter_retention_days = 0,
+       duplicate_window_hours = 72`,
+  );
+  const run = (...args: string[]) => runOps(args, { environment: { ...environment, RETENTION_DAYS: "1" } });
+  expect((await run("retention", "--dry-run")).stdout.match(/kept forever/g)).toHaveLength(6);
   expect((await run("maintain")).stdout).toBe("Nothing to do.\n");
   expect((await pool.query("select from booking_events")).rowCount).toBe(2 * eventCount);
 });

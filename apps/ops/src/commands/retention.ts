@@ -9,8 +9,8 @@ export function addRetentionCommand(program: Command, context: Context): void {
     .command("retention")
     .summary("show what is old enough to be removed")
     .description(
-      "Show what maintenance would remove now, by the values of RETENTION_DAYS, DELETED_RETENTION_DAYS and " +
-        "DEAD_LETTER_RETENTION_DAYS, of which 0 means forever. Removes nothing. Rows and bytes of tables over " +
+      "Show what maintenance would remove now, by RETENTION_DAYS, DELETED_RETENTION_DAYS and " +
+        "DEAD_LETTER_RETENTION_DAYS of the workers, of which 0 means forever. Removes nothing. Rows and bytes of tables over " +
         "16 MB are PostgreSQL's estimates, so this is fast, however large the tables are.",
     )
     .requiredOption("--dry-run", "required, since only maintain removes anything")

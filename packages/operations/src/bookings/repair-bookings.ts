@@ -3,9 +3,10 @@ import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
 import { openKey } from "../services/digest-key.ts";
+import { readDuplicateWindowMs } from "../services/worker-rules.ts";
 import { keysOf } from "./booking-keys.ts";
 import { type Repair, repairBooking } from "./repair-booking.ts";
-import { type BookingFilter, readDuplicateWindowMs, verifyAll } from "./verify-bookings.ts";
+import { type BookingFilter, verifyAll } from "./verify-bookings.ts";
 
 export interface RepairSum {
   /** How many bookings were compared. */
@@ -53,7 +54,7 @@ async function repairEach(
   const sum: RepairSum = { bookings: 0, repairs: [] };
   await withDatabase(context, async (pool) => {
     const options = {
-      duplicateWindowMs: readDuplicateWindowMs(context),
+      duplicateWindowMs: await readDuplicateWindowMs(context),
       isDryRun,
       digestKey: await openKey(context, pool),
     };

@@ -1,13 +1,12 @@
-import { parseEnvironment, variables } from "@booking-events/runtime";
 import type { ReferenceKind } from "@booking-events/schema";
 import { readBookings, readLogHorizon } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase, readPrepared } from "../services/database.ts";
+import { readDuplicateWindowMs } from "../services/worker-rules.ts";
 import { keysOf } from "./booking-keys.ts";
 import { type Verification, verifyTogether } from "./verify-booking.ts";
 
-const millisecondsPerHour = 60 * 60 * 1_000;
 const bookingsReadTogether = 200;
 
 /** Which bookings are meant. All undefined: all. */
@@ -57,7 +56,7 @@ export async function* verifyAll(
 ): AsyncGenerator<Verification> {
   const bookingKeys =
     reference === undefined || partner === undefined ? undefined : keysOf(partner, reference, referenceKind);
-  const duplicateWindowMs = readDuplicateWindowMs(context);
+  const duplicateWindowMs = await readDuplicateWindowMs(context);
   // Which index is best for all bookings of a partner depends on how many it has, so that is planned for each page.
   const read = bookingKeys === undefined ? readDatabase : readPrepared;
   let after: Buffer | undefined;
@@ -71,12 +70,4 @@ export async function* verifyAll(
     yield* page.verifications;
     after = page.bookings.length < bookingsReadTogether ? undefined : page.bookings.at(-1)?.bookingKey;
   } while (after !== undefined);
-}
-
-export function readDuplicateWindowMs({ environment }: Context): number {
-  const { DUPLICATE_WINDOW_HOURS: hours } = parseEnvironment(
-    { DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS },
-    environment,
-  );
-  return hours * millisecondsPerHour;
 }

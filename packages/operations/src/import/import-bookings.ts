@@ -4,9 +4,10 @@ import { readLogHorizon } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
-import { readDatabase, readRetentionRules, withDatabase } from "../services/database.ts";
+import { readDatabase, withDatabase } from "../services/database.ts";
 import { requirePartner } from "../services/partners-file.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";
+import { readWorkerRules } from "../services/worker-rules.ts";
 import { checkLine, type ImportSource, isRejection, type Rejection } from "./check-line.ts";
 import { eventsTogether, type QueueingProgress, withRoom } from "./queue-events.ts";
 import { readLines } from "./read-lines.ts";
@@ -28,8 +29,7 @@ export async function prepareImport(
     );
   const { BODY_LIMIT_BYTES } = variables;
   const settings = parseEnvironment({ BODY_LIMIT_BYTES }, context.environment);
-  requireKept(wanted.asOf, context);
-  if (!isDryRun) await requireAfterHorizon(wanted.asOf, context);
+  if (!isDryRun) await requireKept(wanted.asOf, context);
   return { ...wanted, country, maxLineBytes: settings.BODY_LIMIT_BYTES };
 }
 
@@ -76,14 +76,11 @@ export async function checkImport(
 }
 
 /** Otherwise all lines would be queued, and expire. */
-function requireKept(asOf: Date, context: Context): void {
-  const { retentionDays } = readRetentionRules(context);
+async function requireKept(asOf: Date, context: Context): Promise<void> {
+  const { retentionDays } = (await readWorkerRules(context)).retention;
   if (retentionDays > 0 && context.now().getTime() - asOf.getTime() > retentionDays * dayMs)
     throw expires(asOf, `RETENTION_DAYS is ${retentionDays}`);
-}
-
-/** The worker may keep less than this command's RETENTION_DAYS says, or may have kept less before. */
-async function requireAfterHorizon(asOf: Date, context: Context): Promise<void> {
+  // Less may have been kept before.
   const horizon = await readDatabase(context, readLogHorizon);
   if (horizon !== null && asOf < horizon) throw expires(asOf, `the log begins at ${horizon.toISOString()}`);
 }

@@ -1,12 +1,5 @@
 import { adviseOnDatabase, parseEnvironment, splitHosts, variables } from "@booking-events/runtime";
-import {
-  inPreparedTransaction,
-  inTransaction,
-  NotBegun,
-  type Queryable,
-  type RetentionRules,
-  readOneSnapshot,
-} from "@booking-events/store";
+import { inPreparedTransaction, inTransaction, NotBegun, type Queryable, readOneSnapshot } from "@booking-events/store";
 import type { Context, Pool } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 
@@ -75,19 +68,6 @@ export function readDatabaseSettings(environment: Context["environment"]): Datab
 export function readStandbysToConfirm(environment: Context["environment"]): number {
   const { DATABASE_STANDBYS_TO_CONFIRM } = variables;
   return parseEnvironment({ DATABASE_STANDBYS_TO_CONFIRM }, environment).DATABASE_STANDBYS_TO_CONFIRM;
-}
-
-export function readRetentionRules({ environment }: Context): RetentionRules {
-  const { RETENTION_DAYS, DELETED_RETENTION_DAYS, DEAD_LETTER_RETENTION_DAYS } = variables;
-  const settings = parseEnvironment(
-    { RETENTION_DAYS, DELETED_RETENTION_DAYS, DEAD_LETTER_RETENTION_DAYS },
-    environment,
-  );
-  return {
-    retentionDays: settings.RETENTION_DAYS,
-    deletedRetentionDays: settings.DELETED_RETENTION_DAYS,
-    deadLetterRetentionDays: settings.DEAD_LETTER_RETENTION_DAYS,
-  };
 }
 
 /**

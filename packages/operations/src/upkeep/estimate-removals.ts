@@ -1,8 +1,10 @@
 import { estimateRemovals as estimate, type Removal } from "@booking-events/store";
 import type { Context } from "../context.ts";
-import { readDatabase, readRetentionRules } from "../services/database.ts";
+import { readDatabase } from "../services/database.ts";
+import { readWorkerRules } from "../services/worker-rules.ts";
 
 /** Estimates what maintenance would remove now. */
-export function estimateRemovals(context: Context): Promise<Removal[]> {
-  return readDatabase(context, (client) => estimate(client, readRetentionRules(context)));
+export async function estimateRemovals(context: Context): Promise<Removal[]> {
+  const { retention } = await readWorkerRules(context);
+  return readDatabase(context, (client) => estimate(client, retention));
 }

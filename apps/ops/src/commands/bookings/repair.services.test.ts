@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   await pool.query("truncate bookings, booking_events, booking_changes");
-  await pool.query("update log_retention set horizon = null");
+  await pool.query("delete from log_retention; insert into log_retention default values");
 });
 
 const trip = { partner: "acme", referenceKind: "trip" as const, reference: "CANARY-1" };
@@ -199,6 +199,18 @@ test("a booking whose first events were removed is folded from where its log beg
   expect((await ops("verify")).stdout).toContain("0 bookings differ");
   const [after] = await dump();
   expect(after).toEqual([{ ...right?.[0], revision: 5 }]);
+});
+
+test("bookings are judged by the window that the workers have recorded, and not by the command's", async () => {
+  await insert(...history, event(4, "create", "A"));
+  await pool.query(
+    `update log_retention set retention_days = 400, deleted_retention_days = 30, dead_letter_retention_days = 90,
+       duplicate_window_hours = 72`,
+  );
+  const environment = { DATABASE_URL: url, DUPLICATE_WINDOW_HOURS: "0" };
+  expect(await runOps(["bookings", "verify"], { environment })).toMatchObject(isRight);
+  const repaired = await runOps(["bookings", "repair", "--all", "--yes"], { environment });
+  expect(repaired).toMatchObject({ exitCode: 0, stdout: "1 bookings: 0 were repaired.\n" });
 });
 
 test.each<[why: string, damage: string, message: RegExp]>([

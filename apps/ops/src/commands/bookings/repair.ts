@@ -12,8 +12,7 @@ export function addRepairCommand(bookings: Command, context: Context): void {
     .command("repair")
     .description(
       "Correct bookings that differ from their events: fold the events in the log again, and store what the fold says where it differs: the booking, the outcomes of " +
-        "its events, and a change in the feed. Without --yes, only shows what would be done. DUPLICATE_WINDOW_HOURS " +
-        "must have the worker's value.",
+        "its events, and a change in the feed. Without --yes, only shows what would be done.",
     )
     .argument("[partner]", "only this partner's bookings")
     .argument("[reference]", "only this booking", parseReference)

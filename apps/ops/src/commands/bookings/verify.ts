@@ -11,7 +11,7 @@ export function addVerifyCommand(bookings: Command, context: Context): void {
     .command("verify")
     .description(
       "Compare bookings with their events: fold the events in the log again, and compare the result with the bookings and with each event's outcome. " +
-        "Changes nothing. DUPLICATE_WINDOW_HOURS must have the worker's value.",
+        "Changes nothing.",
     )
     .argument("[partner]", "only this partner's bookings")
     .argument("[reference]", "only this booking", parseReference)
