@@ -220,6 +220,16 @@ test("a booking's story says what each event changed, what it was at a time, and
   expect(await show("--diff")).toMatch(/Changed by \S+\n {2}note, price\n/);
   expect(await show("--diff", "--payload")).toMatch(/^ {2}note +"one" → "two"\n {2}price +1 → null$/m);
 
+  const { rows: looks } = await own.pool.query(
+    "select command, operator, outcome, arguments from operator_actions where command like 'bookings show%'",
+  );
+  const { rows: stored } = await own.pool.query("select booking_id from bookings where reference = 'A'");
+  const look = { command: "bookings show --payload", operator: "tester", outcome: "done" };
+  const ofWhat = { arguments: { partner: "acme", bookingId: stored[0].booking_id } };
+  expect(looks).toEqual([
+    { ...look, ...ofWhat },
+    { ...look, ...ofWhat },
+  ]);
   const earlier = JSON.parse(await show("--json", "--payload", "--at", timeOf(2)));
   expect(earlier).toMatchObject({ state: "active", payload: priced, deletedAt: null });
   expect(earlier.events).toHaveLength(2);

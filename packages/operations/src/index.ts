@@ -30,6 +30,7 @@ export type { PostOutcome } from "@booking-events/subscribers";
 export { describeValues } from "./actions/describe-values.ts";
 export { listActions } from "./actions/list-actions.ts";
 export type { ActingContext } from "./actions/record-action.ts";
+export { recordLook } from "./actions/record-look.ts";
 export { type Arrivals, type ArrivingGuest, findArrivals } from "./arrivals/find-arrivals.ts";
 export { describeTrip, pickTrip } from "./bookings/describe-trip.ts";
 export { findStory, type Story, TwoBookings, UnknownBooking } from "./bookings/find-story.ts";

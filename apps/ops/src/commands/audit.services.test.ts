@@ -152,7 +152,7 @@ test("what only looks is not recorded", async () => {
   expect(await audit()).toEqual([]);
 });
 
-/** Everything that changes something. */
+/** Everything that changes something, or shows guests' values. */
 async function actWithEverything(guest: { email: string; reference: string }): Promise<string[]> {
   const secrets: string[] = [];
   const shown = async (...args: string[]) => {
@@ -185,6 +185,8 @@ async function actWithEverything(guest: { email: string; reference: string }): P
   await act("feed", "reset", "nobody", "--yes");
   await act("feed", "remove", "nobody", "--yes");
   await insertLetter(guest.reference);
+  await act("events", "show", eventId, "--payload");
+  await act("dead-letters", "show", eventId, "--payload");
   await act("dead-letters", "replay", eventId, "--yes");
   await act("dead-letters", "discard", eventId, "--yes", "--reason", guest.email);
   await act("bookings", "repair", "acme", guest.reference, "--yes");
@@ -210,6 +212,7 @@ const recorded = [
   ...["subscriptions replay", "subscriptions dead-letters --replay", "subscriptions test", "subscriptions remove"],
   ...["feed reset", "feed remove", "dead-letters replay", "dead-letters discard", "bookings repair"],
   ...["bookings restore", "export events", "subscriptions set"],
+  ...["events show --payload", "dead-letters show --payload"],
   ...["bookings renormalise", "guests erase", "guests erase --rewrite", "queue pause", "queue resume"],
   ...["queue retry-now", "maintain", "migrate", "import"],
 ];

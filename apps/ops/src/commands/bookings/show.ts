@@ -5,6 +5,7 @@ import {
   findStory,
   pickTrip,
   type QueueView,
+  recordLook,
   type Story,
   type StoryEvent,
   toSeconds,
@@ -15,6 +16,7 @@ import type { Context } from "../../context.ts";
 import { limitOption, parseEventId, parseReference } from "../../terminal/arguments.ts";
 import { parsePast } from "../../terminal/duration.ts";
 import type { Column } from "../../terminal/format-table.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printFields, printHeading, printJson, printLine, printTable } from "../../terminal/print.ts";
 import { printable, toJsonLine } from "../../terminal/printable.ts";
 import { describeReference, referenceKindOption } from "../../terminal/reference.ts";
@@ -35,7 +37,8 @@ export function addShowCommand(bookings: Command, context: Context): void {
       (text) => parsePast(text, context.now()),
     )
     .option("--diff", "list the fields that each event changed; with --payload, their values before and after")
-    .option("--payload", "show the whole booking, with personal data of guests")
+    .option("--payload", "show the whole booking, with personal data of guests, which is recorded")
+    .addOption(byOption())
     .addOption(referenceKindOption())
     .addOption(limitOption(50, 1_000))
     .option("--before <eventId>", "only applied events before this one", parseEventId)
@@ -68,18 +71,21 @@ interface ShowOptions {
   at?: Date;
   diff?: true;
   payload?: true;
+  by?: string;
   json?: true;
 }
 
 async function show(context: Context, partner: string, reference: string, options: ShowOptions): Promise<void> {
+  const acting = options.payload ? actAs(context, options.by) : undefined;
   const found = await findStory(context, {
     partner,
     reference,
     ...options,
     withValues: options.diff === true && options.payload === true,
   });
-  if (options.json) printStoryJson(context, found, options);
-  else printStory(context, found, options);
+  const print = () => (options.json ? printStoryJson : printStory)(context, found, options);
+  if (acting === undefined) print();
+  else await recordLook(acting, "bookings show", { partner, bookingId: found.stored?.bookingId }, print);
   const [oldest] = found.events.filter(({ status }) => status === "applied");
   if (oldest !== undefined && found.earlier > 0)
     printLine(context.stderr, `There are ${found.earlier} earlier events. Show them with --before ${oldest.id}.`);

@@ -1,8 +1,9 @@
-import { type DeadLetter, type EventDetails, findEvent } from "@booking-events/operations";
+import { type DeadLetter, type EventDetails, findEvent, recordLook } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context, Output } from "../../context.ts";
 import { parseEventId } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
+import { actAs, byOption } from "../../terminal/operator.ts";
 import { printFields, printHeading, printJson, printLine } from "../../terminal/print.ts";
 import { describeReference } from "../../terminal/reference.ts";
 import { describeState, printLetter, readQueued } from "../dead-letters/letters.ts";
@@ -15,21 +16,27 @@ export function addShowCommand(events: Command, context: Context): void {
         "holds personal data of guests, and is shown only with --payload.",
     )
     .argument("<eventId>", "a UUID", parseEventId)
-    .option("--payload", "show what was sent, with personal data of guests")
+    .option("--payload", "show what was sent, with personal data of guests, which is recorded")
+    .addOption(byOption())
     .option(
       "--json",
       "print a JSON object as in the list, and payload (with --payload), and deadLetter (if it has one): as in the list " +
         "of dead letters, and envelope (with --payload)",
     )
     .addHelpText("after", "\nExample:\n  $ ops events show 0199a6f2-7c1e-7d0a-9d4b-3f1a2b4c5d6e --payload")
-    .action(async (id, options) => {
+    .action(async (id, { payload: withPayload = false, by, json }) => {
+      const acting = withPayload ? actAs(context, by) : undefined;
       const { event, deadLetter } = await findEvent(context, id);
       if (event === undefined && deadLetter === undefined)
         throw new CommandFailure(
           `No event ${id} has been processed. If it was accepted, it is in the queue: ops find ${id}`,
         );
-      if (options.json) printJson(context.stdout, toJson(event, deadLetter, options.payload === true));
-      else printEvent(context, { id, event, deadLetter }, options.payload === true);
+      const print = () =>
+        json
+          ? printJson(context.stdout, toJson(event, deadLetter, withPayload))
+          : printEvent(context, { id, event, deadLetter }, withPayload);
+      if (acting === undefined) print();
+      else await recordLook(acting, "events show", { eventId: id }, print);
     });
 }
 
