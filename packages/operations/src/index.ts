@@ -65,7 +65,7 @@ export {
   replayReaderLetters,
   requireLetters,
 } from "./feed/reader-letters.ts";
-export { listReaders, removeReader, resetReader } from "./feed/readers.ts";
+export { listReaders, removeReader, replayReader, resetReader } from "./feed/readers.ts";
 export { type Found, type FoundByText, findText } from "./find/find-text.ts";
 export { type Counts, type Erased, eraseGuest, findGuestEverywhere } from "./guests/erase-guest.ts";
 export { type Findings, type FoundGuest, findGuest, isNothing } from "./guests/find-guest.ts";

@@ -183,6 +183,7 @@ async function actWithEverything(guest: { email: string; reference: string }): P
   await act("subscriptions", "test", "hook");
   await act("subscriptions", "remove", "pull", "--yes");
   await act("feed", "reset", "nobody", "--yes");
+  await act("feed", "replay", "nobody", "--since", "1h", "--yes");
   await act("feed", "remove", "nobody", "--yes");
   await insertLetter(guest.reference);
   await act("events", "show", eventId, "--payload");
@@ -210,7 +211,7 @@ const recorded = [
   ...["partners add", "partners set", "partners rotate", "partners revoke", "partners disable", "partners enable"],
   ...["subscriptions add", "subscriptions rotate", "subscriptions pause", "subscriptions resume"],
   ...["subscriptions replay", "subscriptions dead-letters --replay", "subscriptions test", "subscriptions remove"],
-  ...["feed reset", "feed remove", "dead-letters replay", "dead-letters discard", "bookings repair"],
+  ...["feed reset", "feed replay", "feed remove", "dead-letters replay", "dead-letters discard", "bookings repair"],
   ...["bookings restore", "export events", "subscriptions set"],
   ...["events show --payload", "dead-letters show --payload"],
   ...["bookings renormalise", "guests erase", "guests erase --rewrite", "queue pause", "queue resume"],

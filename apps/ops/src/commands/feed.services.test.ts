@@ -120,6 +120,29 @@ test("a reader that is reset starts over, and stays its role's", async () => {
   ]);
 });
 
+test("a reader that goes back is given all changes since a time again, failed and delivered ones too", async () => {
+  await pool.query(
+    `insert into feed_deliveries (reader, booking_id, done_id, change_id, retry_at, died_at)
+     select 'behind', booking_id, case id when 6 then 6 end, case when id <> 6 then id end,
+       case id when 7 then now() end, case id when 5 then now() end
+     from booking_changes where id in (5, 6, 7)`,
+  );
+  expect((await feed("replay", "behind", "--since", "6h")).stderr).toContain("Add --yes");
+  // The sixth change was made five hours ago.
+  expect(await feed("replay", "behind", "--since", "330m", "--yes")).toMatchObject({
+    ...{ exitCode: 0, stdout: "behind is given 2 changes again.\n" },
+  });
+  const { rows } = await pool.query(
+    "select last_id::int as place, change_id::int as dead from feed_readers join feed_deliveries on reader = name",
+  );
+  expect(rows).toEqual([{ place: 5, dead: 5 }]);
+  expect(JSON.parse((await feed("replay", "up-to-date", "--since", "0", "--yes", "--json")).stdout)).toEqual({
+    changes: 0,
+  });
+  const unknown = await feed("replay", "unknown", "--since", "1h", "--yes");
+  expect(unknown).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("There is no reader unknown.") });
+});
+
 test("a reader is removed once its program has stopped", async () => {
   expect(await feed("remove", "behind", "--yes")).toMatchObject({
     exitCode: 0,

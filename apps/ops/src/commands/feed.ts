@@ -12,11 +12,14 @@ import { addConfirmedCommand } from "../terminal/confirmed-command.ts";
 import type { Column } from "../terminal/format-table.ts";
 import { printRows } from "../terminal/print.ts";
 import { addDeadLettersCommand } from "./feed/dead-letters.ts";
+import { addReplayCommand } from "./feed/replay.ts";
 
 export function addFeedCommands(program: Command, context: Context): void {
   const feed = program
     .command("feed")
-    .description("List, reset and remove readers: the programs that read the feed of changes, and subscriptions.");
+    .description(
+      "List, replay, reset and remove readers: the programs that read the feed of changes, and subscriptions.",
+    );
   feed
     .command("list")
     .description("List the readers and how far each is behind, the furthest first.")
@@ -30,6 +33,7 @@ export function addFeedCommands(program: Command, context: Context): void {
       printRows(context.stdout, columnsAt(context.now()), readers, { json, none: "No program reads the feed." });
     });
   addDeadLettersCommand(feed, context, "reader");
+  addReplayCommand(feed, context);
   addConfirmedCommand(feed, context, {
     name: "reset",
     description:
