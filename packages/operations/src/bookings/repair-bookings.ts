@@ -1,12 +1,11 @@
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
-import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
 import { openKey } from "../services/digest-key.ts";
 import { readDuplicateWindowMs } from "../services/worker-rules.ts";
 import { keysOf } from "./booking-keys.ts";
 import { type Repair, repairBooking } from "./repair-booking.ts";
-import { type BookingFilter, verifyAll } from "./verify-bookings.ts";
+import { type BookingFilter, requireAny, verifyAll } from "./verify-bookings.ts";
 
 export interface RepairSum {
   /** How many bookings were compared. */
@@ -71,9 +70,4 @@ async function repairEach(
     }
   });
   return sum;
-}
-
-function requireAny(sum: RepairSum, { partner, reference }: BookingFilter): RepairSum {
-  if (reference === undefined || sum.bookings > 0) return sum;
-  throw new OperationFailure(`Partner ${partner} has no booking ${reference}.`);
 }

@@ -32,7 +32,6 @@ export interface VerificationSum {
  * @throws OperationFailure if there is no such booking
  */
 export async function verifyBookings(context: Context, filter: BookingFilter): Promise<VerificationSum> {
-  const { partner, reference } = filter;
   const sum: VerificationSum = { bookings: 0, events: 0, olderThanLog: 0, different: [] };
   for await (const verification of verifyAll(context, filter)) {
     sum.bookings += 1;
@@ -40,13 +39,17 @@ export async function verifyBookings(context: Context, filter: BookingFilter): P
     if (verification.isOlderThanLog) sum.olderThanLog += 1;
     if (verification.differences.length > 0) sum.different.push(verification);
   }
-  if (partner !== undefined && sum.bookings === 0)
-    throw new OperationFailure(
-      reference === undefined
-        ? `Partner ${partner} has no bookings. See which partners there are: ops partners list`
-        : `Partner ${partner} has no booking ${reference}.`,
-    );
-  return sum;
+  return requireAny(sum, filter);
+}
+
+/** A name that was mistyped must not look like a partner whose bookings are all right. */
+export function requireAny<Sum extends { bookings: number }>(sum: Sum, { partner, reference }: BookingFilter): Sum {
+  if (partner === undefined || sum.bookings > 0) return sum;
+  throw new OperationFailure(
+    reference === undefined
+      ? `Partner ${partner} has no bookings. See which partners there are: ops partners list`
+      : `Partner ${partner} has no booking ${reference}.`,
+  );
 }
 
 /** Each booking is compared with its log in one snapshot of the database. */

@@ -270,6 +270,10 @@ test("what to repair must be said", async () => {
   expect(await ops("repair", "acme", "CANARY-2")).toMatchObject({
     ...{ exitCode: 1, stderr: "Partner acme has no booking CANARY-2.\n" },
   });
+  for (const more of [[], ["--yes"]])
+    expect(await ops("repair", "acne", "--all", ...more)).toMatchObject({
+      ...{ exitCode: 1, stdout: "", stderr: expect.stringMatching(/^Partner acne has no bookings\./) },
+    });
 });
 
 test("all bookings of a partner are read once, however many pages they take", async () => {
