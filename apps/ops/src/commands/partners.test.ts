@@ -149,14 +149,6 @@ test("hold and release change the file, and list and status show it", async () =
   expect(await partners("hold", "nobody")).toMatchObject({ exitCode: 1 });
 });
 
-test("rename says why not, and what to do instead", async () => {
-  await ok("add", "acme", "--name", "Acme Travel");
-  const { exitCode, stderr } = await partners("rename", "acme", "acme-uk");
-  expect(exitCode).toBe(1);
-  expect(stderr).toMatch(/part of the keys of its bookings.*ops partners add acme-uk.*ops partners disable acme/);
-  expect((await partners("rename", "nobody", "acme-uk")).stderr).toMatch(/^There is no partner nobody/);
-});
-
 test("in a narrow terminal, list prints each secret as a record", async () => {
   await ok("add", "acme", "--name", "A partner with a long name");
   const environment = { PARTNERS_FILE: path };

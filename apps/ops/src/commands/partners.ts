@@ -3,7 +3,6 @@ import type { Context } from "../context.ts";
 import { addAddCommand } from "./partners/add.ts";
 import { addAdmitCommands } from "./partners/admit.ts";
 import { addListCommand } from "./partners/list.ts";
-import { addRenameCommand } from "./partners/rename.ts";
 import { addRevokeCommand } from "./partners/revoke.ts";
 import { addRotateCommand } from "./partners/rotate.ts";
 import { addSetCommand } from "./partners/set.ts";
@@ -24,7 +23,6 @@ export function addPartnersCommands(program: Command, context: Context): void {
   addRotateCommand(partners, context);
   addRevokeCommand(partners, context);
   addAdmitCommands(partners, context);
-  addRenameCommand(partners, context);
   addWarningsCommand(partners, context);
   addWeekCommand(partners, context);
 }

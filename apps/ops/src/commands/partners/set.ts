@@ -12,7 +12,8 @@ export function addSetCommand(partners: Command, context: Context): void {
     .command("set")
     .description(
       "Change a partner's name, the kinds of event that it may send, its rate limit, its quota or its country. The rest " +
-        "stays. A country applies to events that are received from then on.",
+        "stays. A country applies to events that are received from then on. The id stays forever, since it is part of " +
+        "what identifies bookings: for another one, add a partner, let it send its bookings again, and disable this one.",
     )
     .argument("<id>", "the partner's id")
     .option("--name <name>", "name for display")
