@@ -11,12 +11,12 @@ export function describeAge(ms: number): string {
   return `${Math.max(0, Math.floor(ms / 1_000))} s`;
 }
 
-const byteUnits = ["B", "kB", "MB", "GB", "TB"];
+const units = ["B", "kB", "MB", "GB", "TB"];
 
 /** For example: 12 MB */
 export function describeBytes(bytes: number): string {
-  const power = Math.min(byteUnits.length - 1, Math.max(0, Math.floor(Math.log(Math.max(1, bytes)) / Math.log(1_024))));
-  return `${Math.round(bytes / 1_024 ** power)} ${byteUnits[power]}`;
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log(Math.max(1, bytes)) / Math.log(1_024))));
+  return `${Math.round(bytes / 1_024 ** power)} ${units[power]}`;
 }
 
 /** For example: 3 partners */
@@ -29,10 +29,8 @@ export function toSeconds(time: Date): string {
   return time.toISOString().replace(/\.\d{3}Z$/, "Z");
 }
 
-const quotaUnits = ["B", "kB", "MB", "GB", "TB"];
-
 /** In the units in which quotas are set: 1 kB is 1,000 bytes. */
 export function describeQuota(bytes: number): string {
-  const power = Math.min(quotaUnits.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
-  return `${Number((bytes / 1_000 ** power).toPrecision(3))} ${quotaUnits[power]}`;
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${Number((bytes / 1_000 ** power).toPrecision(3))} ${units[power]}`;
 }

@@ -92,8 +92,8 @@ export { type ListedPartner, type ListedSecret, listPartners } from "./partners/
 export { readWeek, readWeeks, type Week } from "./partners/read-week.ts";
 export { attachDatabase, pauseQueue, readFedDatabase } from "./queue/change-queue.ts";
 export { retryEventsNow } from "./queue/retry-events-now.ts";
-export { describeRestore, restoreReasons } from "./restore/describe-restore.ts";
-export type { PlannedBooking } from "./restore/plan-restore.ts";
+export { describeRestore } from "./restore/describe-restore.ts";
+export { type PlannedBooking, restoreReasons } from "./restore/plan-restore.ts";
 export {
   planRestore,
   type Restored,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { describeRestore, restoreReasons } from "./describe-restore.ts";
-import type { PlannedBooking } from "./plan-restore.ts";
+import { describeRestore } from "./describe-restore.ts";
+import { type PlannedBooking, restoreReasons } from "./plan-restore.ts";
 import { RestoreSummary } from "./summarise-restore.ts";
 
 const at = new Date("2026-11-28T12:00:00Z");

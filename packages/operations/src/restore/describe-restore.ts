@@ -1,18 +1,7 @@
 import { describeCount, toSeconds } from "../describe.ts";
-import type { Reason } from "./plan-restore.ts";
+import { type Reason, restoreReasons } from "./plan-restore.ts";
 import type { Restored } from "./restore-bookings.ts";
 import type { RestoreSummary } from "./summarise-restore.ts";
-
-/** Why a booking is left as it is. */
-export const restoreReasons = {
-  same: "as it was, in state and content",
-  new: "it has come since",
-  "in-queue": "it has events that are not applied yet: wait, and begin again",
-  "changed-meanwhile": "it was changed after the preview, or while this ran; the newer event wins",
-  "not-in-log": "the log no longer has what it was",
-  erased: "erased bookings never come back",
-  unknown: "the partner has no such booking",
-} satisfies Record<Reason, string>;
 
 const maxFields = 20;
 

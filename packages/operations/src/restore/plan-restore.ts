@@ -1,17 +1,18 @@
 import { type BookingPayload, parseJson, type ReferenceKind } from "@booking-events/schema";
 import type { RestorableBooking } from "@booking-events/store";
 
-/**
- * Why a booking is left as it is.
- * - `same`: it is as it was, in state and content
- * - `new`: it has come since
- * - `not-in-log`: the log, or the booking, no longer has what it was
- * - `erased`: an operator erased it. It never comes back
- * - `in-queue`: events of it have not been applied yet
- * - `changed-meanwhile`: it was changed after the preview
- * - `unknown`: the partner has no such booking
- */
-export type Reason = "same" | "new" | "not-in-log" | "erased" | "in-queue" | "changed-meanwhile" | "unknown";
+/** Why a booking is left as it is. */
+export const restoreReasons = {
+  same: "as it was, in state and content",
+  new: "it has come since",
+  "in-queue": "it has events that are not applied yet: wait, and begin again",
+  "changed-meanwhile": "it was changed after the preview, or while this ran; the newer event wins",
+  "not-in-log": "the log no longer has what it was",
+  erased: "erased bookings never come back",
+  unknown: "the partner has no such booking",
+};
+
+export type Reason = keyof typeof restoreReasons;
 
 export interface PlannedBooking {
   partner: string;
