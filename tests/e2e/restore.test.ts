@@ -270,7 +270,13 @@ test("one search finds bookings, events in the queue and refused requests, of al
   expect(await find("B\u00a01")).toEqual(["refused request, reference, acme, invalid-data"]);
   const refused = await runOps(["find", "B 1", "--json"], { environment: own.environment });
   // It became no event.
-  expect(JSON.parse(refused.stdout).found).toMatchObject([{ eventId: null, requestId: expect.any(String) }]);
+  expect(JSON.parse(refused.stdout).found).toMatchObject([
+    { eventId: null, requestId: expect.any(String), isTest: false },
+  ]);
+  await runOps(["partners", "add", "trial", "--test"], { environment: own.environment });
+  await writeRefusal({ partner: "trial", payload: { consumerTripPartnerExternalReference: "B 2" } });
+  const tried = await runOps(["find", "B 2", "--json"], { environment: own.environment });
+  expect(JSON.parse(tried.stdout).found).toMatchObject([{ partner: "trial", isTest: true }]);
 
   const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
   const waiting = event(3, "A 2", "");
@@ -285,7 +291,7 @@ async function writeRefusal(subject: Parameters<typeof digestSubject>[0]): Promi
   const { REDIS_URL: redisServers = "", QUEUE_PREFIX: prefix = "" } = own.environment;
   const records = openRecords({ redisServers, prefix, connectionName: "test", onError: () => {} });
   const what = { secretId: "s1", kind: "create", status: 422, code: "invalid-data", violations: [], ip: null };
-  const refusal = { ...what, requestId: event(9, "", "").eventId, at: new Date(), partner: "acme" };
+  const refusal = { ...what, requestId: event(9, "", "").eventId, at: new Date(), partner: subject.partner };
   // The writer does not wait for a connection that is still being opened.
   await waitFor(() => records.writeRefusals([{ ...refusal, subject: digestSubject(subject) }]).then(() => true));
   records.close();

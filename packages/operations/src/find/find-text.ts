@@ -9,6 +9,7 @@ import { type Findings, type FoundGuest, findGuest } from "../guests/find-guest.
 import { isUuid } from "../is-uuid.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { findRefusals } from "../partners/find-refusals.ts";
+import { readPartnersIfPossible } from "../services/partners-file.ts";
 import { knowsRedis, withRedis } from "../services/queue.ts";
 
 /** Something that a text leads to. It holds no value but references, which the operator has asked by or has ids for. */
@@ -129,9 +130,12 @@ async function findRefused(
       ? "requests of seven days that were refused for their payload, by reference"
       : `refused requests of seven days, by ${by}`,
   );
-  const what = { what: "refused request", by, closeness: "exact", isTest: false } as const;
-  for (const { requestId, partner, code: state } of refusals.filter(isWanted))
-    found.push({ ...nothing, ...what, eventId: null, requestId, partner, state });
+  const what = { what: "refused request", by, closeness: "exact" } as const;
+  const testPartners = readPartnersIfPossible(context)?.filter(({ test }) => test) ?? [];
+  for (const { requestId, partner, code: state } of refusals.filter(isWanted)) {
+    const isTest = testPartners.some(({ id }) => id === partner);
+    found.push({ ...nothing, ...what, eventId: null, requestId, partner, state, isTest });
+  }
 }
 
 async function findSearched(context: Context, search: GuestSearch, result: FoundByText): Promise<void> {
