@@ -113,6 +113,14 @@ test("rotate --expires lets the new secret expire", async () => {
   ]);
 });
 
+test("rotate without an overlap names each secret whose revocation could not be recorded", async () => {
+  await ok("add", "acme");
+  await ok("rotate", "acme");
+  expect((await partners("rotate", "acme", "--overlap", "0")).stderr).toContain(
+    "Then run: ops partners revoke acme s1; ops partners revoke acme s2\n",
+  );
+});
+
 test("revoke asks before it revokes the last valid secret", async () => {
   await ok("add", "acme");
   await ok("rotate", "acme");

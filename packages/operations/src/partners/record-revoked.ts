@@ -26,7 +26,7 @@ export async function recordRevoked(
   if (problem === null) return;
   context.notify(
     `Warning: the revocation could not be recorded in Redis, so an old partners file could bring the secret back. ` +
-      `${problem} Then run: ops partners revoke ${partnerId} ${revocations[0]?.secretId}`,
+      `${problem} Then run: ${revocations.map(({ secretId }) => `ops partners revoke ${partnerId} ${secretId}`).join("; ")}`,
   );
 }
 
