@@ -58,7 +58,7 @@ export function importBookings(
       },
     };
     await withDatabase(context, (pool) =>
-      withRoom(context, pool, "Nothing was imported.", async (queue) => {
+      withRoom(context, pool, "import", async (queue) => {
         await requireSameDatabase(context, pool);
         for await (const events of checkLines(chunks, source, counted)) await queue(events, counted);
       }),

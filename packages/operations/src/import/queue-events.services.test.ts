@@ -64,7 +64,7 @@ test("while there is no room, it is said what is short, and what to do", async (
   const first = queue(1);
   await waitFor(() => expect(shortages).not.toEqual([]));
   expect(shortages[0]).toEqual({
-    reason: expect.stringMatching(/^Redis uses \d\d % of its maxmemory; an import waits above 56 %$/),
+    reason: expect.stringMatching(/^Redis uses \d\d % of its maxmemory; this waits above 56 %$/),
     advice: "Raise maxmemory, or find out what fills Redis.",
   });
   await fillMemory(0);

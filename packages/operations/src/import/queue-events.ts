@@ -13,7 +13,7 @@ import { OperationFailure, stopIfCancelled } from "../operation-failure.ts";
 import { withProducer } from "../services/queue.ts";
 
 /**
- * An import adds no event while more than this wait in the queue, so that partners' events wait about two seconds behind
+ * An import, or a restore, adds no event while more than this wait in the queue, so that partners' events wait about two seconds behind
  * it at most. It is also at most a tenth of `MAX_BACKLOG`, so that ingest refuses no event because of it.
  */
 const maxImportBacklog = 10_000;
@@ -38,7 +38,7 @@ interface Services {
 /** Queues events when there is room. */
 export type QueueWhenRoom = (events: NumberedEvent[], progress: QueueingProgress) => Promise<void>;
 
-/** What is told while events are queued, so that an import that is interrupted can say how far it was. */
+/** What is told while events are queued, so that work that is interrupted can say how far it was. */
 export interface QueueingProgress {
   /** `known`: events that were applied, queued or given up before. */
   count: (what: "queued" | "known", by: number) => void;
@@ -57,30 +57,37 @@ export interface Shortage {
 /**
  * Runs work that queues many events, once Redis can store them safely.
  *
- * @param nothingDone the end of the message if Redis can't
  * @throws OperationFailure
  */
 export function withRoom<Result>(
   context: Context,
   pool: Queryable,
-  nothingDone: string,
+  what: "import" | "restore",
   work: (queue: QueueWhenRoom) => Promise<Result>,
 ): Promise<Result> {
   const { MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER } = variables;
   const given = parseEnvironment({ MAX_BACKLOG, REDIS_MEMORY_HIGH_WATER }, context.environment);
   const limits = { maxBacklog: given.MAX_BACKLOG, memoryHighWater: given.REDIS_MEMORY_HIGH_WATER };
-  return withProducer(context, nothingDone, (producer) =>
+  return withProducer(context, `Nothing was ${what}ed.`, (producer) =>
     work((events, progress) => queueEvents(events, { producer, pool, limits }, progress)),
   ).catch((error: unknown) => {
     if (!(error instanceof EnqueueError)) throw error;
     const advice =
       error.cause instanceof SequenceInFuture
-        ? "The time of --as-of is later than Redis' clock shows, so later events of partners would lose to the import. " +
-          "Give the time when the export was made, or wait a moment, and run the same command again."
+        ? tooLate[what]
         : "Redis did not take all events. Check that it runs, and run the same command again.";
     throw new OperationFailure(advice, { cause: error });
   });
 }
+
+const tooLate = {
+  import:
+    "The time of --as-of is later than Redis' clock shows, so later events of partners would lose to the import. " +
+    "Give the time when the export was made, or wait a moment, and run the same command again.",
+  restore:
+    "Redis' clock shows an earlier time than when the restore began, so later events of partners would lose to it. " +
+    "Correct that clock, or wait a moment, and run the same command again.",
+};
 
 /** Queues the events that are neither in the log nor dead letters nor in the queue, when there is room. */
 export async function queueEvents(
@@ -131,7 +138,7 @@ async function waitForRoom(
 
 function describeMemory(share: number, limit: number, backlog: number): Shortage {
   return {
-    reason: `Redis uses ${toPercent(share)} of its maxmemory; an import waits above ${toPercent(limit)}`,
+    reason: `Redis uses ${toPercent(share)} of its maxmemory; this waits above ${toPercent(limit)}`,
     advice:
       backlog > 0
         ? "Check that the worker runs, or raise maxmemory."

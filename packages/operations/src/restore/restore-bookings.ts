@@ -135,7 +135,7 @@ async function restore(
       };
     };
     if (isDryRun) return restoreIn(null);
-    return withRoom(context, pool, "Nothing was restored.", (queue) => restoreIn(new RestoreRun(pool, queue)));
+    return withRoom(context, pool, "restore", (queue) => restoreIn(new RestoreRun(pool, queue)));
   });
 }
 
