@@ -90,10 +90,11 @@ Environment:
                   pause and resume, which need it only to be recorded
   DATABASE_SCHEMA the schema of the worker's tables, if it is not public
   REDIS_URL       the queue: required for status, doctor, maintain, queue, dead-letters replay,
-                  import, guests erase, refusals, partners warnings and week; others show more with
-                  it. For a cluster or sentinels, REDIS_CLUSTER or REDIS_SENTINELS instead: see
-                  docs/operations/variables.md
-  DIGEST_KEY      the worker's, if it has one: required for guests
+                  bookings stuck and restore, import, guests erase, refusals, partners warnings and
+                  week; others show more with it. For a cluster or sentinels, REDIS_CLUSTER or
+                  REDIS_SENTINELS instead: see docs/operations/variables.md
+  DIGEST_KEY      the worker's, if it has one: required for guests, find, and bookings show, repair,
+                  renormalise and restore
   OPERATOR        who you are, for ops audit, if you don't say it by --by
   QUEUE_PREFIX    the prefix of the queue, if it is not the default
   QUEUE_SHARDS    the number of its shards, if it is not 1

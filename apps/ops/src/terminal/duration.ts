@@ -22,10 +22,7 @@ export function parseExpiry(text: string, now: Date): Date {
   return time;
 }
 
-/**
- * Parses a past time: an ISO date (00:00 UTC), an ISO date-time with a zone, a duration before now, or the last time at
- * which it was so late, in UTC, such as 02:00.
- */
+/** As `parsePast` of the operations. @throws InvalidArgumentError */
 export function parsePast(text: string, now: Date): Date {
   const time = parse(text, now);
   if (time === undefined) {
