@@ -13,7 +13,7 @@ export type Step =
   /** Never answers. */
   | "hang";
 
-interface ReceivedRequest {
+export interface ReceivedRequest {
   method: string;
   path: string;
   headers: IncomingHttpHeaders;

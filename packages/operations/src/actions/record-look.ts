@@ -12,5 +12,6 @@ export function recordLook(
   ofWhat: { partner: string; bookingId: string | undefined } | { eventId: string },
   show: () => void,
 ): Promise<void> {
-  return recordAction(context, { command: `${command} --payload`, arguments: ofWhat }, async () => show());
+  const action = { command: `${command} --payload`, arguments: ofWhat, mustBeRecorded: true };
+  return recordAction(context, action, async () => show());
 }
