@@ -13,7 +13,14 @@ const booking = {
     ...{ content: { digest: "00".repeat(16), eventId: id, newestKeylessSequence: null }, deletedAt: null },
   },
 };
-const change = { ...identity, revision: 2, change: "updated" as const, eventId: id, sequence: 1, previousEventId: null };
+const change = {
+  ...identity,
+  revision: 2,
+  change: "updated" as const,
+  eventId: id,
+  sequence: 1,
+  previousEventId: null,
+};
 
 test("the feed is locked after all else is written, also when a content is read from the log", async () => {
   const statements: string[] = [];
