@@ -3,7 +3,7 @@ import { partner } from "@booking-events/harness/partners";
 import { randomRuns } from "@booking-events/harness/random-runs";
 import type { Partner } from "@booking-events/partners";
 import type { TokenBuckets } from "@booking-events/queue";
-import { createLogger, createMetrics } from "@booking-events/runtime";
+import { createLogger, createMetrics, DeadlineExceeded } from "@booking-events/runtime";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { PartnerLimiter, type RateLimitVerdict, tokenBytes, tokenValues } from "./limit-partners.ts";
 
@@ -14,7 +14,7 @@ interface Take {
   bytes: number;
   /** Replies as Redis would, when the test chooses. */
   answer(answer: Partial<Answer>): void;
-  fail(): void;
+  fail(error?: Error): void;
 }
 
 const refused = { retryAfterS: expect.any(Number) };
@@ -46,7 +46,7 @@ beforeEach(() => {
             debt,
             bytes,
             answer: (answer) => resolve({ granted: wanted, left: 50, bytesToday: 0, dayEndsInS: 3_600, ...answer }),
-            fail: () => reject(new Error("Redis gave no tokens.")),
+            fail: (error = new Error("Redis gave no tokens.")) => reject(error),
           });
         }),
       processCount: () => processes,
@@ -64,10 +64,11 @@ afterEach(() => {
 const request = (count: number, of: Partner) => Promise.all(Array.from({ length: count }, () => limiter.take(of)));
 
 /** Makes a request that takes tokens from Redis, which answers or fails. */
-async function requestWithTake(of: Partner, answer: Partial<Answer> | "fails") {
+async function requestWithTake(of: Partner, answer: Partial<Answer> | "fails" | "is late") {
   const request = limiter.take(of);
   await nextTurn();
   if (answer === "fails") takes.at(-1)?.fail();
+  else if (answer === "is late") takes.at(-1)?.fail(new DeadlineExceeded());
   else takes.at(-1)?.answer(answer);
   return await request;
 }
@@ -328,7 +329,23 @@ describe("a quota of bytes", () => {
     await requestWithTake(limited, "fails");
     vi.advanceTimersByTime(1_000);
     await requestWithTake(limited, {});
-    expect(takes.map(({ bytes }) => bytes)).toEqual([0, 400, 400]);
+    await request(9, limited);
+    await requestWithTake(limited, {});
+    expect(takes.map(({ bytes }) => bytes)).toEqual([0, 400, 0, 400]);
+  });
+
+  test("is counted once if Redis replies late, however often it is tried again", async () => {
+    await requestWithTake(limited, {});
+    await request(9, limited);
+    for (let second = 0; second < 5; second += 1) {
+      limiter.count(limited, 100);
+      await requestWithTake(limited, "is late");
+      vi.advanceTimersByTime(1_000);
+    }
+    await requestWithTake(limited, {});
+    await request(9, limited);
+    await requestWithTake(limited, {});
+    expect(takes.map(({ bytes }) => bytes)).toEqual([0, 100, 0, 0, 0, 0, 0, 400]);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { Partner } from "@booking-events/partners";
 import type { TokenBuckets } from "@booking-events/queue";
-import { Counter, Gauge, gatherPerTurn, type Logger, type Registry } from "@booking-events/runtime";
+import { Counter, DeadlineExceeded, Gauge, gatherPerTurn, type Logger, type Registry } from "@booking-events/runtime";
 import { maxJsonValues } from "@booking-events/schema";
 import { describePolicy, describeQuota } from "./rate-limit-headers.ts";
 
@@ -167,10 +167,10 @@ export class PartnerLimiter {
 
   async #countAll(): Promise<void> {
     this.#countTimer = undefined;
+    // While Redis provides no tokens, they wait until it provides some again.
+    if (!this.#isShared) return;
     const buckets = [...this.#uncounted];
     this.#uncounted.clear();
-    // While Redis provides no tokens, they are counted with the first that it provides again.
-    if (!this.#isShared) return;
     await Promise.all(
       buckets.map((bucket) => (bucket.uncountedBytes === 0 ? undefined : this.#takeFromRedis(bucket, 0, { ahead: 0 }))),
     );
@@ -206,15 +206,16 @@ export class PartnerLimiter {
     requests: number,
     { debt = 0, ahead = takenAhead(bucket.partner) } = {},
   ): Promise<RateLimitVerdict[]> {
-    const { partner, uncountedBytes } = bucket;
+    const { partner } = bucket;
     const isTrial = !this.#isShared;
+    const bytes = isTrial ? 0 : bucket.uncountedBytes;
     // Only one call in progress takes tokens in advance, or a slow Redis would make this process hold more than its
     // share.
     const wanted = Math.max(requests, bucket.takesUnderWay === 0 ? ahead : 0);
     bucket.takesUnderWay += 1;
-    bucket.uncountedBytes = 0;
+    bucket.uncountedBytes -= bytes;
     try {
-      const taken = await this.#redis.take(partner.id, partner.rateLimit, wanted, debt, uncountedBytes);
+      const taken = await this.#redis.take(partner.id, partner.rateLimit, wanted, debt, bytes);
       const { granted, left } = taken;
       // Ignores replies to calls from before another call failed, or a Redis of borderline speed would fill the log.
       if (isTrial) this.#shareAgain();
@@ -231,7 +232,8 @@ export class PartnerLimiter {
       return Array.from({ length: requests }, (_, place) => (place < passing ? passed : refused));
     } catch (error) {
       this.#stopSharing(error);
-      bucket.uncountedBytes += uncountedBytes;
+      // A Redis that is only late counts them all the same. Sent again, they would count twice.
+      if (!(error instanceof DeadlineExceeded)) bucket.uncountedBytes += bytes;
       this.#chargeShare(bucket, debt);
       return Array.from({ length: requests }, () => this.#judgeByShare(bucket));
     } finally {
