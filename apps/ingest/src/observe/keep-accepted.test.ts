@@ -1,7 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { waitFor } from "@booking-events/harness";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { AcceptedRecord } from "./keep-accepted.ts";
 
@@ -46,4 +47,26 @@ test("a folder that can't be written is reported, and stops nothing", async () =
   record.record(accepted("event-1"));
   await record.stop();
   expect(errors).toEqual([expect.objectContaining({ code: "ENOENT" })]);
+});
+
+test("what could not be written is written when it can be, before what came later", async () => {
+  const errors: unknown[] = [];
+  rmSync(folder, { recursive: true });
+  const record = new AcceptedRecord(folder, (error) => errors.push(error));
+  record.record(accepted("event-1"));
+  await waitFor(() => expect(errors).not.toEqual([]));
+  mkdirSync(folder);
+  record.record(accepted("event-2"));
+  await record.stop();
+  expect(readIds()).toEqual(["acme event-1", "acme event-2"]);
+});
+
+test("a file that another ingest has removed meanwhile stops nothing", async () => {
+  // It is listed and not there.
+  symlinkSync("nowhere", join(folder, "accepted-2026.tsv"));
+  const errors: unknown[] = [];
+  const record = new AcceptedRecord(folder, (error) => errors.push(error));
+  record.record(accepted("event-1"));
+  await record.stop();
+  expect(errors).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { appendFile, readdir, rm, stat } from "node:fs/promises";
+import { appendFile, readdir, rm, stat, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import type { ObservedRequest } from "@booking-events/http";
 
@@ -8,6 +8,8 @@ const megabyte = 2 ** 20;
 const defaultLimits = { fileBytes: 16 * megabyte, allBytes: 512 * megabyte };
 /** What waits for a disk that takes nothing, about 70 MB. Ids beyond it are not kept. */
 const maxWaiting = 1_000_000;
+/** Lines of one write. Each that fails costs this process as much again. */
+const maxTogether = 10_000;
 /** Of the files of all ingests that share the folder. */
 const isOurs = (name: string) => /^accepted-.*\.tsv$/.test(name);
 
@@ -48,12 +50,19 @@ export class AcceptedRecord {
   /** Unless a write is under way: then the next one takes these lines, too. */
   #writeLater(): void {
     if (this.#lines.length === 0 || this.#writing !== undefined) return;
-    const lines = this.#lines.splice(0).join("");
-    this.#writing = this.#write(lines)
+    this.#writing = this.#writeWaiting()
       .catch(this.#onError)
       .finally(() => {
         this.#writing = undefined;
       });
+  }
+
+  async #writeWaiting(): Promise<void> {
+    while (this.#lines.length > 0) {
+      const lines = this.#lines.slice(0, maxTogether);
+      await this.#write(lines.join(""));
+      this.#lines.splice(0, lines.length);
+    }
   }
 
   async #write(lines: string): Promise<void> {
@@ -62,7 +71,13 @@ export class AcceptedRecord {
       const name = `accepted-${new Date().toISOString().replaceAll(":", "-")}-${process.pid}.tsv`;
       this.#file = { path: join(this.#folder, name), bytes: 0 };
     }
-    await appendFile(this.#file.path, lines);
+    try {
+      await appendFile(this.#file.path, lines);
+    } catch (error) {
+      // What a full disk took of them would be there twice, and end in the middle of a line.
+      await truncate(this.#file.path, this.#file.bytes).catch(() => {});
+      throw error;
+    }
     this.#file.bytes += Buffer.byteLength(lines);
   }
 
@@ -72,8 +87,18 @@ export class AcceptedRecord {
     let bytes = this.#limits.fileBytes;
     for (const name of names) {
       const path = join(this.#folder, name);
-      bytes += (await stat(path)).size;
+      bytes += await sizeOf(path);
       if (bytes > this.#limits.allBytes) await rm(path, { force: true });
     }
+  }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    // Another ingest has removed it.
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
+    throw error;
   }
 }
