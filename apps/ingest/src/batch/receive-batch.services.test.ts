@@ -6,7 +6,7 @@ import { connect, exchange } from "@booking-events/harness/http-client";
 import { acmeSecret, partner, partnersFile } from "@booking-events/harness/partners";
 import { createPartnerRegistry, type PartnersFile } from "@booking-events/partners";
 import { answers } from "@booking-events/schema";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { limiterOf, startIngest, type TestIngest } from "../testing/start-ingest.ts";
 
 let ingest: TestIngest;
@@ -168,6 +168,18 @@ test("a client that reads nothing before it has sent everything gets every answe
   expect(answered.map(({ line }) => line)).toEqual(Array.from({ length: count }, (_, index) => index + 1));
   expect(answered.every(({ status }) => status === 200)).toBe(true);
   expect((await calls()) - callsBefore).toBeLessThan(count / 20);
+});
+
+test("when its last answer is written, the usual limits of time apply again", async () => {
+  const limitTime = vi.fn();
+  const own = await startOwn({ markPaced: () => limitTime });
+  const batch = begin(own);
+  batch.sending.write(`${create(booking(1))}\n`);
+  await batch.lines().next();
+  expect(limitTime).not.toHaveBeenCalled();
+  batch.sending.end();
+  await batch.rest();
+  expect(limitTime).toHaveBeenCalledOnce();
 });
 
 test("a dry run is one for all lines", async () => {

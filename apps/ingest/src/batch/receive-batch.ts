@@ -16,6 +16,7 @@ import {
   readChunks,
   requestIdOf,
   requireNdjson,
+  takeBytesRead,
   tokenBytes,
 } from "@booking-events/http";
 import type { Partner } from "@booking-events/partners";
@@ -44,8 +45,10 @@ export const batchLimits = {
 
 export interface BatchOptions extends AdmissionOptions, JudgingOptions {
   limiter: Pick<PartnerLimiter, "take" | "charge" | "count">;
-  /** Says that the request has a pace of its own, so no other limit of time applies. */
-  markPaced: (response: ServerResponse) => void;
+  /**
+   * Says that the request has a pace of its own, so no other limit of time applies until the returned function is called.
+   */
+  markPaced: (response: ServerResponse) => () => void;
   /** True if this process was frozen, so that the sender may have given up and sent newer events. */
   wasFrozen: (socket: Socket) => boolean;
   turns: Pick<Turns, "take">;
@@ -71,19 +74,28 @@ type Context = RouterContext<BatchState>;
 export function receiveBatches(options: BatchOptions): (ctx: Context) => Promise<void> {
   const batches = new BatchesUnderWay();
   return async function receiveBatch(ctx) {
+    // Its lines pay for it.
+    ctx.res.once("close", () => takeBytesRead(ctx.req.socket));
     const { partner } = await admitPartner(ctx, null, options);
     if (partner.held) throw new Refusal(answers.partnerHeld);
     requireNdjson(ctx.req);
     const isDryRun = readDryRun(ctx.req.headers["x-dry-run"]?.toString());
     const end = batches.begin(partner.id, ctx.res);
-    options.markPaced(ctx.res);
+    const limitTime = options.markPaced(ctx.res);
     if (expectsContinue(ctx.req)) ctx.res.writeContinue();
     ctx.state.answer = {
       status: 200,
       code: "batch",
       headers: { "Content-Type": "application/x-ndjson" },
-      // The sender may begin the next one as soon as it has the last line.
-      stream: (response) => new Batch(ctx, { partner, isDryRun, response }, options).run().finally(end),
+      async stream(response) {
+        try {
+          await new Batch(ctx, { partner, isDryRun, response }, options).run();
+        } finally {
+          limitTime();
+          // The sender may begin the next one as soon as it has the last line.
+          end();
+        }
+      },
     };
   };
 }

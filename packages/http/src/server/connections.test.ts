@@ -6,7 +6,7 @@ import { waitFor } from "@booking-events/harness";
 import { createMetrics } from "@booking-events/runtime";
 import { afterEach, expect, test } from "vitest";
 import { Connections } from "./connections.ts";
-import { PartnerFacingServer } from "./partner-facing-server.ts";
+import { PartnerFacingServer, serverLimits } from "./partner-facing-server.ts";
 
 let server: PartnerFacingServer;
 const clients: Socket[] = [];
@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 /** `/partner` has a valid secret; a path that ends in `wait` is answered when the test says so. */
-async function startServer(maxConnections: number) {
+async function startServer(maxConnections: number, limits: Partial<typeof serverLimits> = {}) {
   const metrics = createMetrics("test");
   const connections = new Connections({ app: "ingest", maxConnections, metrics });
   const waiting: ServerResponse[] = [];
@@ -32,6 +32,7 @@ async function startServer(maxConnections: number) {
     connections,
     keepAliveTimeoutMs: 60_000,
     observe: () => {},
+    limits: { ...serverLimits, ...limits },
   });
   server.server.listen(0, "127.0.0.1");
   await once(server.server, "listening");
@@ -109,6 +110,16 @@ test("if all are busy, the new one is closed; once one is idle, there is room ag
   const next = await open("/partner");
   await closed(busy[0] as Socket);
   expect([next.closed, busy[1]?.closed]).toEqual([false, false]);
+});
+
+test("a request with a pace of its own may be without traffic, until the client must only read the rest", async () => {
+  const { open, closed, waiting, connections } = await startServer(2, { unreadAnswerTimeoutMs: 200 });
+  const paced = await open("/partner/wait");
+  const limitTime = connections.markPaced(waiting[0] as ServerResponse);
+  await closed(await open("/partner/wait"));
+  expect(paced.closed).toBe(false);
+  limitTime();
+  await closed(paced);
 });
 
 test("a connection that was reset before it was accepted is closed, and what it sent is not handled", async () => {

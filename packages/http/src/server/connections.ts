@@ -95,20 +95,28 @@ export class Connections {
     this.#budget.assign(connection.reader, partner);
   }
 
-  /** Call this if the app limits how long a request takes. Requests that follow on the connection have the usual limits. */
-  markPaced(response: ServerResponse): void {
+  /**
+   * Call this if the app limits how long a request takes. Requests that follow on the connection have the usual limits.
+   *
+   * @returns to be called when the app has written its answer: the client then has the usual time to read what is left
+   */
+  markPaced(response: ServerResponse): () => void {
     const { socket } = response.req;
     const connection = this.#connections.get(socket);
-    if (connection === undefined) return;
+    if (connection === undefined) return () => {};
     connection.pacedResponse = response;
     const { timeout = 0 } = socket;
     // While the app keeps the client waiting, there may be no traffic.
     socket.setTimeout(0);
-    response.once("close", () => {
-      connection.pacedResponse = undefined;
+    const limitTime = () => {
       // Otherwise, Node has set the time for which an idle connection is kept.
       if (connection.requestsUnderWay > 0) socket.setTimeout(timeout);
+    };
+    response.once("close", () => {
+      connection.pacedResponse = undefined;
+      limitTime();
     });
+    return limitTime;
   }
 
   /** Call this when something has been read from the connection, before any work is done for it. */
