@@ -199,7 +199,11 @@ async function startServices(context: Context) {
     recorders,
     convertedMidnights,
     batchLines,
-    testMarks: new TestMarks(records.claimTestMark, logger),
+    testMarks: new TestMarks({
+      claim: records.claimTestMark,
+      isTest: (partner) => partners.registry().isTest(partner),
+      logger,
+    }),
   };
 }
 

@@ -16,30 +16,36 @@ class TestMarkDiffers extends Error {
  */
 export class TestMarks {
   readonly #claim: Records["claimTestMark"];
+  readonly #isTest: (partner: string) => boolean;
   readonly #logger: Logger;
   /** By the partner's id. A mark never changes, so each is read once. */
   readonly #marks = new Map<string, Promise<boolean>>();
-  readonly #differing = new Set<string>();
+  /** By the partner's id: what the file said when an event was refused. */
+  readonly #differing = new Map<string, boolean>();
 
-  constructor(claim: Records["claimTestMark"], logger: Logger) {
+  /** @param options.isTest whether the partners file marks the partner as a test partner now */
+  constructor(options: { claim: Records["claimTestMark"]; isTest: (partner: string) => boolean; logger: Logger }) {
+    const { claim, isTest, logger } = options;
     this.#claim = claim;
+    this.#isTest = isTest;
     this.#logger = logger;
   }
 
   guard(enqueue: Enqueue): Enqueue {
-    return async (event, subject) => {
+    return async (event) => {
       const isTest = event.test === true;
       if ((await this.#markOf(event.partner, isTest)) !== isTest) throw this.#refuse(event.partner, isTest);
       this.#differing.delete(event.partner);
-      return enqueue(event, subject);
+      return enqueue(event);
     };
   }
 
   /** For an operator. */
   warnings(): string[] {
-    if (this.#differing.size === 0) return [];
+    const differing = [...this.#differing].filter(([partner, isTest]) => this.#isTest(partner) === isTest);
+    if (differing.length === 0) return [];
     return [
-      `The partners file has changed "test" of partners that had sent events: ${[...this.#differing].join(", ")}. Their ` +
+      `The partners file has changed "test" of partners that had sent events: ${differing.map(([id]) => id).join(", ")}. Their ` +
         "events get 503. Change it back, and add another id for the other use: ops partners add.",
     ];
   }
@@ -60,7 +66,7 @@ export class TestMarks {
         { partner, test: isTest },
         'the partners file has changed "test" of a partner that had sent events: its events get 503',
       );
-    this.#differing.add(partner);
+    this.#differing.set(partner, isTest);
     return new TestMarkDiffers("The partner's mark differs from that of its first event.");
   }
 }

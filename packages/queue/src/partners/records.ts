@@ -10,6 +10,8 @@ import { type Revocation, readRevocations, writeRevocations } from "./revocation
 import { claimTestMark } from "./test-marks.ts";
 
 const writeDeadlineMs = 1_500;
+/** An event waits for it before it is queued, within the 2 s in which partners get an answer in an outage. */
+const claimDeadlineMs = 400;
 
 export type Records = ReturnType<typeof openRecords>;
 
@@ -39,7 +41,7 @@ export function openRecords(options: QueueLocation & { connectionName: string; o
     writeRevocations: (revocations: Revocation[]) =>
       withDeadline(writeRevocations(redis, prefix, revocations), writeDeadlineMs),
     claimTestMark: (partner: string, isTest: boolean) =>
-      withDeadline(claimTestMark(redis, prefix, partner, isTest), writeDeadlineMs),
+      withDeadline(claimTestMark(redis, prefix, partner, isTest), claimDeadlineMs),
     readRevocations: () => withDeadline(readRevocations(redis, prefix), writeDeadlineMs),
     close: () => redis.disconnect(),
   };
