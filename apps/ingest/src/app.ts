@@ -86,6 +86,9 @@ function receiveEvents(kind: EventKind, readBody: ReadBody, options: AppOptions)
   return async function receiveEvent(ctx) {
     const { partner, secretId } = await admitPartner(ctx, kind, options, () => {
       ctx.state.span = startRequestSpan(options.tracing, ctx.req, kind);
+    }).catch((error) => {
+      takeBytesRead(ctx.req.socket);
+      throw error;
     });
     const body = await readBody(ctx, partner.id).catch((error) => {
       chargeRefusedBody(ctx, (bytes) => options.limiter.charge(partner, bytes, 0));

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
@@ -9,7 +11,7 @@ import { createPartnerRegistry } from "@booking-events/partners";
 import { createTokenBuckets } from "@booking-events/queue";
 import { createLogger, createMetrics } from "@booking-events/runtime";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { startIngest, type TestIngest } from "./testing/start-ingest.ts";
 
 /** Longer than a healthy Redis takes on a busy machine. */
@@ -26,6 +28,8 @@ const registry = createPartnerRegistry({
     partner("large-values", { "values-secret": null }, { rateLimit: slow }),
     partner("too-large", { "too-large-secret": null }, { rateLimit: slow }),
     partner("one-byte-chunks", { "chunks-secret": null }, { rateLimit: slow }),
+    partner("on-hold", { "on-hold-secret": null }, { held: true }),
+    partner("proxied", { "proxied-secret": null }, { rateLimit: slow }),
     partner("with-quota", { "quota-secret": null }, { bytesPerDay: 5_000 }),
     partner("without-burst", { "without-burst-secret": null }, { rateLimit: { perSecond: 1_000, burst: 1 } }),
     partner("fast", { "fast-secret": null }, { rateLimit: { perSecond: 1_000_000, burst: 1_000_000 } }),
@@ -159,6 +163,30 @@ describe("a partner's limit", () => {
     }
     expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(Math.ceil(slow.burst / 6));
     expect(statuses.at(-1)).toBe(429);
+  });
+
+  test("is of a partner's own requests, whatever a proxy sends on the same connection", async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    const chunked = { "Content-Type": "application/json", "Transfer-Encoding": "chunked" };
+    const sockets = new Set<object>();
+    const event = JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" });
+    const send = async (path: string, headers: Record<string, string>, body: string) => {
+      const { port } = ingests[0];
+      const sending = request({ agent, port, path: `/booking-event/${path}`, method: "POST", headers });
+      sending.end(body);
+      const [response] = await once(sending, "response");
+      await response.toArray();
+      if (sending.socket !== null) sockets.add(sending.socket);
+      return response;
+    };
+    for (let at = 0; at < 4; at += 1) await send("create/on-hold-secret", { "X-More": "x".repeat(7_000) }, "");
+    await send("create/proxied-secret", chunked, event);
+    await send("batch/fast-secret", { "Content-Type": "application/x-ndjson" }, "\n".repeat(32_000));
+    await send("create/proxied-secret", chunked, event);
+    const { headers } = await send("create/proxied-secret", chunked, event);
+    expect(sockets.size).toBe(1);
+    expect(headers.ratelimit).toMatch(/;r=97;/);
   });
 
   test("is stated in each answer, even if it refuses the request for another reason", async () => {
