@@ -21,6 +21,14 @@ export interface StreamedAnswer extends Omit<Answer, "body"> {
   stream: (response: ServerResponse) => Promise<void>;
 }
 
+/** A client cannot reach a property with a symbol. */
+const sentCode = Symbol("sentCode");
+
+/** The code of the answer that was sent, or is being sent. undefined: none yet. */
+export function sentCodeOf(res: ServerResponse & { [sentCode]?: string }): string | undefined {
+  return res[sentCode];
+}
+
 export function isStreamed(answer: Answer | PageAnswer | StreamedAnswer): answer is StreamedAnswer {
   return "stream" in answer;
 }
@@ -40,10 +48,11 @@ const lingerMs = 1_000;
  * only then the response ends.
  */
 export async function sendAnswer(
-  res: ServerResponse,
+  res: ServerResponse & { [sentCode]?: string },
   answer: Answer | PageAnswer | StreamedAnswer,
   { headers, close = false }: { headers?: Answer["headers"]; close?: boolean } = {},
 ): Promise<void> {
+  res[sentCode] = answer.code;
   if (isStreamed(answer)) return streamAnswer(res, answer, headers);
   const bodyIsUnread = hasBody(res.req) && !res.req.complete;
   // Node derives the Connection header from this, and the server accepts no further request.

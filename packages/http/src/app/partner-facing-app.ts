@@ -5,7 +5,7 @@ import type { Router } from "@koa/router";
 import type Koa from "koa";
 import { Refusal } from "../answers/refusal.ts";
 import { requestIdOf } from "../answers/request-id.ts";
-import { isStreamed, type PageAnswer, type StreamedAnswer, sendAnswer } from "../answers/send-answer.ts";
+import { isStreamed, type PageAnswer, type StreamedAnswer, sendAnswer, sentCodeOf } from "../answers/send-answer.ts";
 import type { ObservedRequest } from "../log/observed-request.ts";
 import { SecretRefused } from "../partners/authenticate.ts";
 import { allowOrigin } from "./allow-origin.ts";
@@ -75,35 +75,11 @@ function answerRequests<State extends RequestState>(
     const startedAtMs = performance.now();
     // Koa's own response handling ignores unread bodies, and its error handling drops our headers.
     ctx.respond = false;
-    let answer: Answer | PageAnswer | StreamedAnswer | undefined;
-    let error: unknown;
-    try {
-      ctx.url = toOriginForm(ctx.req);
-      answer = allowOrigin(ctx.req, ctx.res, docsOrigin);
-      if (answer === undefined) await next();
-      answer ??= ctx.state.answer ?? answers.internalError;
-    } catch (thrown) {
-      error = thrown;
-      answer = toAnswer(thrown);
-    }
-    // If headers have been sent, the server answered instead of the app while the body was still being received.
-    let wasSent = ctx.res.headersSent;
-    const sending =
-      answer !== undefined && !wasSent
-        ? sendAnswer(ctx.res, answer, { headers: ctx.state.rateLimitHeaders })
-        : undefined;
-    const isStream = answer !== undefined && isStreamed(answer);
-    if (isStream) {
-      try {
-        await sending;
-      } catch (thrown) {
-        error = thrown;
-        wasSent = true;
-        // The client notices that the answer is not complete.
-        ctx.res.destroy();
-      }
-    }
-    const isRefused = error !== undefined && !(error instanceof ClientGone);
+    const { answer, error } = await findAnswer(ctx, next, docsOrigin);
+    const sent = await sendFound(ctx, answer);
+    const failure = sent.error ?? error;
+    const isRefused = failure !== undefined && !(failure instanceof ClientGone);
+    const findSender = () => findSenderAddress(ctx.req, trustedProxyHops);
     const request: ObservedRequest = {
       requestId: requestIdOf(ctx.req),
       method: ctx.method,
@@ -111,14 +87,70 @@ function answerRequests<State extends RequestState>(
       partner: ctx.state.partner,
       secretId: ctx.state.secretId,
       eventId: ctx.state.eventId,
-      status: wasSent ? ctx.status : answer?.status,
-      outcome: wasSent ? "cut-off" : (answer?.code ?? "client-gone"),
+      status: sent.status,
+      outcome: sent.outcome,
       durationMs: performance.now() - startedAtMs,
-      ...(isRefused ? describeRefusal(error, findSenderAddress(ctx.req, trustedProxyHops)) : {}),
+      ...(sent.isByServer ? findSender() : {}),
+      ...(isRefused ? describeRefusal(failure, findSender()) : {}),
     };
     observe(request, ctx.state);
-    if (!isStream) await sending;
+    await sent.rest;
   };
+}
+
+interface FoundAnswer {
+  /** undefined if the client has disconnected. */
+  answer: Answer | PageAnswer | StreamedAnswer | undefined;
+  /** Why it is no other. */
+  error?: unknown;
+}
+
+async function findAnswer<State extends RequestState>(
+  ctx: Koa.ParameterizedContext<State>,
+  next: Koa.Next,
+  docsOrigin: string | undefined,
+): Promise<FoundAnswer> {
+  try {
+    ctx.url = toOriginForm(ctx.req);
+    const preflight = allowOrigin(ctx.req, ctx.res, docsOrigin);
+    if (preflight !== undefined) return { answer: preflight };
+    await next();
+    return { answer: ctx.state.answer ?? answers.internalError };
+  } catch (error) {
+    return { answer: toAnswer(error), error };
+  }
+}
+
+interface SentAnswer {
+  status?: number | undefined;
+  outcome: string;
+  /** Whether the server answered instead of the app, while the body was still being received. */
+  isByServer?: boolean;
+  /** Why the answer was cut off. */
+  error?: unknown;
+  /** Resolves when the client has had time to read the answer. */
+  rest?: Promise<void>;
+}
+
+async function sendFound(
+  ctx: Koa.ParameterizedContext<RequestState>,
+  answer: FoundAnswer["answer"],
+): Promise<SentAnswer> {
+  const { res, state } = ctx;
+  const codeByServer = sentCodeOf(res);
+  if (codeByServer !== undefined) return { status: res.statusCode, outcome: codeByServer, isByServer: true };
+  if (answer === undefined) return { outcome: "client-gone" };
+  const { status, code: outcome } = answer;
+  const sending = sendAnswer(res, answer, { headers: state.rateLimitHeaders });
+  if (!isStreamed(answer)) return { status, outcome, rest: sending };
+  try {
+    await sending;
+    return { status, outcome };
+  } catch (error) {
+    // The client notices that the answer is not complete.
+    res.destroy();
+    return { status, outcome: "cut-off", error };
+  }
 }
 
 /** Returns undefined if the client has disconnected. */
