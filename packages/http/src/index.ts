@@ -1,6 +1,6 @@
 export { type FieldViolation, Refusal } from "./answers/refusal.ts";
 export { createRequestId, requestIdOf } from "./answers/request-id.ts";
-export { expectsContinue, hasBody, isChunked, type PageAnswer, type StreamedAnswer } from "./answers/send-answer.ts";
+export { expectsContinue, hasBody, isChunked, type StreamedAnswer } from "./answers/send-answer.ts";
 export { type AdmissionOptions, admitPartner, findPartner } from "./app/admit-partner.ts";
 export { headerValues } from "./app/header-values.ts";
 export { ClientGone, createPartnerFacingApp, type RequestState } from "./app/partner-facing-app.ts";
@@ -9,13 +9,13 @@ export type { ObservedRequest, ObserveRequest } from "./log/observed-request.ts"
 export { countPageReads } from "./pages/count-page-reads.ts";
 export { answerWithPage, type Pages, toPage } from "./pages/static-pages.ts";
 export { mayHaveBody } from "./partners/authenticate.ts";
-export { PartnerLimiter, type RateLimitVerdict, tokenBytes } from "./partners/limit-partners.ts";
-export { createLastUseRecorder, type RecordUse } from "./partners/record-last-use.ts";
-export { type AnswerGuess, createGuessThrottle, guessLimits } from "./partners/throttle-guessing.ts";
+export { PartnerLimiter, tokenBytes } from "./partners/limit-partners.ts";
+export { createLastUseRecorder } from "./partners/record-last-use.ts";
+export { createGuessThrottle, guessLimits } from "./partners/throttle-guessing.ts";
 export { watchPartners } from "./partners/watch-partners.ts";
 export { boundConnections } from "./server/bound-connections.ts";
 export { takeBytesRead } from "./server/bytes-read.ts";
-export { type Connection, Connections } from "./server/connections.ts";
+export { Connections } from "./server/connections.ts";
 export { PartnerFacingServer, serverLimits } from "./server/partner-facing-server.ts";
 export { servePartners } from "./server/serve-partners.ts";
 export { Pace, TooSlow } from "./stream/pace.ts";

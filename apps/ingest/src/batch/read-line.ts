@@ -6,7 +6,7 @@ import {
   eventKinds,
   isIdempotencyKey,
   JsonError,
-  readJsonObject,
+  parseJsonObject,
   requestWarnings,
 } from "@booking-events/schema";
 import { type BodyObject, describeJsonError, makeStorable } from "../body/decode-body.ts";
@@ -23,12 +23,13 @@ const members = new Set(["kind", "payload", "idempotencyKey"]);
 export function readLine(bytes: Buffer, number: number): SentEvent {
   const text = decodeUtf8(bytes);
   if (text === undefined) throw new Refusal(answers.invalidUtf8);
-  const { line, isStorable } = parse(number === 1 ? text.replace(/^\ufeff/, "") : text, number);
+  const line = parse(number === 1 ? text.replace(/^\ufeff/, "") : text, number);
   const { kind, payload } = line;
   if (!isKind(kind) || !isObject(payload) || Object.keys(line).some((name) => !members.has(name)))
     throw new Refusal(answers.invalidLine);
   const key = readKey(line["idempotencyKey"]);
-  const { object, warnings } = isStorable ? { object: payload, warnings: [] } : makeStorable(payload);
+  // JSON from well-formed UTF-8 can express what can't be stored by this escape only.
+  const { object, warnings } = text.includes("\\u") ? makeStorable(payload) : { object: payload, warnings: [] };
   return {
     kind,
     object,
@@ -38,11 +39,9 @@ export function readLine(bytes: Buffer, number: number): SentEvent {
   };
 }
 
-function parse(text: string, number: number): { line: Record<string, unknown>; isStorable: boolean } {
+function parse(text: string, number: number): Record<string, unknown> {
   try {
-    const { object, isCompact } = readJsonObject(text);
-    // JSON from well-formed UTF-8 can express what can't be stored by this escape only.
-    return { line: object, isStorable: isCompact || !text.includes("\\u") };
+    return parseJsonObject(text);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new Refusal(describeJsonError({ kind: error.kind, line: number, column: error.column }));

@@ -1,10 +1,11 @@
+import type { Producer } from "@booking-events/queue";
 import { Gauge, Histogram, type Registry } from "@booking-events/runtime";
 import type { ShardsWatch } from "./watch-shards.ts";
 
-type Enqueue<Event> = (event: Event) => Promise<number>;
+type Enqueue = Producer["enqueue"];
 
 /** Measures how long Redis takes to store events, whether it stores them or not. */
-export function measureEnqueuing<Event>(enqueue: Enqueue<Event>, metrics: Registry): Enqueue<Event> {
+export function measureEnqueuing(enqueue: Enqueue, metrics: Registry): Enqueue {
   const durations = new Histogram({
     name: "ingest_enqueue_duration_seconds",
     help: "Time until Redis has an event on disk, or until it is refused because Redis does not confirm that.",
