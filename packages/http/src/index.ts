@@ -21,3 +21,4 @@ export { servePartners } from "./server/serve-partners.ts";
 export { Pace, TooSlow } from "./stream/pace.ts";
 export { readChunks } from "./stream/read-chunks.ts";
 export { requireNdjson } from "./stream/require-ndjson.ts";
+export { type Line, LineSplitter } from "./stream/split-lines.ts";

@@ -8,6 +8,8 @@ import {
   createRequestId,
   expectsContinue,
   findPartner,
+  type Line,
+  LineSplitter,
   type ObserveRequest,
   Pace,
   type PartnerLimiter,
@@ -30,7 +32,6 @@ import type { RecordWarnings } from "../observe/record-warnings.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { BatchesUnderWay } from "./batches-under-way.ts";
 import { readLine } from "./read-line.ts";
-import { type Line, LineSplitter } from "./split-lines.ts";
 
 export const batchLimits = {
   /** Lines that are queued together. Their events are in Redis before the next ones are sent there. */

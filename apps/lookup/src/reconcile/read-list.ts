@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { Pace, Refusal, readChunks } from "@booking-events/http";
+import { LineSplitter, Pace, Refusal, readChunks } from "@booking-events/http";
 import { decodeUtf8, JsonError, lookupAnswers, parseJsonObject, type ReferenceKind } from "@booking-events/schema";
 import { isReferenceKind, readReference } from "../bookings/describe-booking.ts";
 import type { WrongLine, WrongLines } from "./wrong-lines.ts";
@@ -25,8 +25,6 @@ export const listLimits = {
   referencesPerPage: 1_000,
 };
 
-const newline = 0x0a;
-
 /**
  * Reads a list of NDJSON lines, in pages. The body is read only as fast as its pages are used, and at most a page, a
  * line and what Node has received are held. Empty lines are skipped, but count. Wrong lines are left out.
@@ -39,11 +37,13 @@ export async function* readList(
   limits = listLimits,
   pace = new Pace(),
 ): AsyncGenerator<ListedReference[]> {
-  const lines = createLineSplitter(limits);
+  const { maxLines, maxLineBytes } = limits;
+  const splitter = new LineSplitter(maxLineBytes);
   let page: ListedReference[] = [];
   for await (const chunk of readChunks(req, pace)) {
-    for (const [bytes, number] of lines.split(chunk)) {
-      const listed = readLine(bytes, number, limits);
+    for (const { bytes, number } of splitter.split(chunk)) {
+      if (number > maxLines) throw new Refusal(lookupAnswers.listTooLong(maxLines));
+      const listed = readLine(bytes, number, maxLineBytes);
       if (listed === undefined) continue;
       if ("problem" in listed) {
         wrong.add(number, listed);
@@ -54,37 +54,17 @@ export async function* readList(
       yield page;
       page = [];
     }
+    // Empty lines count. After the last one comes the newline that we add.
+    if (splitter.number > maxLines + 2) throw new Refusal(lookupAnswers.listTooLong(maxLines));
   }
   if (page.length > 0) yield page;
-}
-
-/** Of a line that is too long, as much is passed on as shows that. */
-function createLineSplitter({ maxLines, maxLineBytes }: typeof listLimits) {
-  let rest: Buffer = Buffer.alloc(0);
-  let lineNumber = 0;
-
-  return {
-    *split(chunk: Buffer): Generator<[line: Buffer, number: number]> {
-      const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-      let start = 0;
-      for (let end = bytes.indexOf(newline); end !== -1; end = bytes.indexOf(newline, start)) {
-        lineNumber += 1;
-        // One more, since we add a newline to the last line, which may have one.
-        if (lineNumber > maxLines + 1 || (lineNumber > maxLines && end > start))
-          throw new Refusal(lookupAnswers.listTooLong(maxLines));
-        if (end > start) yield [bytes.subarray(start, end), lineNumber];
-        start = end + 1;
-      }
-      rest = bytes.subarray(start, start + maxLineBytes + 1);
-    },
-  };
 }
 
 type Listed = Omit<ListedReference, "line">;
 
 /** Returns undefined for an empty line. */
-function readLine(bytes: Buffer, number: number, { maxLineBytes }: typeof listLimits): Listed | WrongLine | undefined {
-  if (bytes.length > maxLineBytes) return { code: "too-long", problem: `it is longer than ${maxLineBytes} bytes.` };
+function readLine(bytes: Buffer | undefined, number: number, maxLineBytes: number): Listed | WrongLine | undefined {
+  if (bytes === undefined) return { code: "too-long", problem: `it is longer than ${maxLineBytes} bytes.` };
   const text = decodeUtf8(bytes);
   if (text === undefined) return { code: "malformed", problem: "it is not valid UTF-8." };
   // Files from Windows often begin with a byte order mark.
