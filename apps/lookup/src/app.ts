@@ -60,8 +60,8 @@ export function createApp(options: AppOptions): Koa<RequestState> {
     unmatched: (question, ctx) => {
       const page = answerWithPage(options.pages, ctx.path, ctx.req);
       if (page !== undefined) return page;
-      if (question === undefined) return lookupAnswers.noSuchPath;
-      return question === "reconcile" ? answers.wrongMethod("POST") : answers.wrongMethod("GET", "HEAD");
+      if (question === undefined) throw new Refusal(lookupAnswers.noSuchPath);
+      throw new Refusal(question === "reconcile" ? answers.wrongMethod("POST") : answers.wrongMethod("GET", "HEAD"));
     },
     trustedProxyHops,
     docsOrigin,

@@ -18,7 +18,7 @@ import {
   startOfPartnerBookings,
 } from "@booking-events/store";
 import type { Pool } from "pg";
-import { createSlots, type InSlot } from "./reconcile/slots.ts";
+import { createSlots, type InSlot } from "./slots.ts";
 
 /** All that lookup reads of a partner in PostgreSQL. Each method throws if the database cannot be read. */
 export interface PartnerData {

@@ -34,6 +34,6 @@ export class ArrivingBytes {
 /** A body that is arriving. */
 export interface Arrival {
   add(bytes: number): void;
-  /** Call this when the body is complete, or given up. What is read of it after that is discarded, and not counted. */
+  /** Call this when the body is complete, or given up. What arrives after that is not counted. */
   end(): void;
 }

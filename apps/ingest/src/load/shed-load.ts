@@ -40,7 +40,7 @@ export async function watchLoad(options: {
   metrics: Registry;
 }): Promise<LoadShedder> {
   const shedder = new LoadShedder(options);
-  await watchShards(options.measureLoads, shedder);
+  await measureShards(options.measureLoads, shedder);
   // Not before: nobody waits for a process that starts.
   watchDelay(shedder);
   return shedder;
@@ -104,7 +104,7 @@ export class LoadShedder {
 }
 
 /** Resolves when each shard was measured once. */
-async function watchShards(measureLoads: Producer["measureLoad"][], shedder: LoadShedder): Promise<void> {
+async function measureShards(measureLoads: Producer["measureLoad"][], shedder: LoadShedder): Promise<void> {
   /** The last known loads of the shards that answer. */
   const loads = new Map<number, QueueLoad>();
 

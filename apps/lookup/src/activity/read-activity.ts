@@ -3,7 +3,7 @@ import type { QueueReader, Records, TokenBuckets, UsedLimits, WaitingEvents } fr
 import { DeadlineExceeded, withDeadline } from "@booking-events/runtime";
 import type { PartnerActivity } from "@booking-events/store";
 import type { PartnerData } from "../partner-data.ts";
-import { createSlots } from "../reconcile/slots.ts";
+import { createSlots } from "../slots.ts";
 import type { ActivityWindow } from "./activity-window.ts";
 
 export interface ActivitySources {
