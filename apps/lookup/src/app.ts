@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import {
   type AdmissionOptions,
   admitPartner,
@@ -33,6 +34,8 @@ export interface AppOptions extends AdmissionOptions {
   data: PartnerData;
   activity: Pick<ActivityReader, "read">;
   lists: ListsUnderWay;
+  /** Says that a list has a pace of its own, so no other limit of time applies until the returned function is called. */
+  markPaced: (response: ServerResponse) => () => void;
   pages: Pages;
   /** Whether a partner may ask what was read of its booking's fields. */
   returnsReadings: boolean;
@@ -117,7 +120,12 @@ function answerList(options: AppOptions): (ctx: Context) => Promise<void> {
     const hold = options.lists.begin(partner.id, ctx.res);
     if (expectsContinue(ctx.req)) ctx.res.writeContinue();
     const { isShuttingDown } = options;
-    ctx.state.answer = await reconcile(options.data, partner.id, { req: ctx.req, hold, mayBeEmpty, isShuttingDown });
+    const limitTime = options.markPaced(ctx.res);
+    try {
+      ctx.state.answer = await reconcile(options.data, partner.id, { req: ctx.req, hold, mayBeEmpty, isShuttingDown });
+    } finally {
+      limitTime();
+    }
   };
 }
 

@@ -9,7 +9,6 @@ import {
   PartnerLimiter,
   RequestObserver,
   servePartners,
-  serverLimits,
   watchPartners,
 } from "@booking-events/http";
 import { createQueueReader, createTokenBuckets, openRecords, type QueueReader } from "@booking-events/queue";
@@ -77,8 +76,6 @@ const maxListConnections = 2;
 const maxTestConnections = maxListConnections + 2;
 /** Comparing a page of references that PostgreSQL must read from a slow disk. */
 const comparisonTimeoutMs = 10_000;
-/** For a list of a million references over a slow line. */
-const listTimeoutMs = 300_000;
 /** In an outage, partners get an answer within 2 s. Redis, which is asked first, may take most of the first one. */
 const databaseDeadlineMs = 1_000;
 const clockIntervalMs = 5_000;
@@ -240,6 +237,7 @@ function createLookupServer(
     answerGuess: createGuessThrottle(),
     isClockWrong: () => clocks.differsFromServers(),
     markAuthentic: (socket, partner) => connections.markAuthentic(socket, partner),
+    markPaced: (response) => connections.markPaced(response),
     recordUse: lastUse.record,
     isShuttingDown,
     // Questions change nothing, so an answer that nobody waits for does no harm.
@@ -270,7 +268,6 @@ function createLookupServer(
     connections,
     keepAliveTimeoutMs: settings.KEEP_ALIVE_TIMEOUT_MS,
     observe,
-    limits: { ...serverLimits, requestTimeoutMs: listTimeoutMs },
   });
 }
 

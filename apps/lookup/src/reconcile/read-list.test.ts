@@ -113,11 +113,11 @@ describe("refused with the number of its line", () => {
 });
 
 describe("a list that arrives too slowly", () => {
-  const pace = () => new Pace({ graceMs: 50, bytesPerSecond: 1_000_000 });
+  const pace = () => new Pace({ graceMs: 50, bytesPerSecond: 1_000_000, inAllMs: 100 });
 
-  async function answerTo(req: IncomingMessage): Promise<number> {
+  async function answerTo(req: IncomingMessage, limited = pace()): Promise<number> {
     try {
-      for await (const _page of readList(req, new WrongLines(), listLimits, pace()));
+      for await (const _page of readList(req, new WrongLines(), listLimits, limited));
       return 200;
     } catch (error) {
       return error instanceof Refusal ? error.answer.status : 500;
@@ -128,6 +128,13 @@ describe("a list that arrives too slowly", () => {
     const [silent, slow] = [new IncomingMessage(new Socket()), new IncomingMessage(new Socket())];
     const timer = setInterval(() => slow.push(" "), 5);
     expect(await Promise.all([answerTo(silent), answerTo(slow)])).toEqual([408, 408]);
+    clearInterval(timer);
+  });
+
+  test("is refused when all of its sending has taken too long, at whatever rate", async () => {
+    const steady = new IncomingMessage(new Socket());
+    const timer = setInterval(() => steady.push("\n".repeat(1_000)), 5);
+    expect(await answerTo(steady, new Pace({ inAllMs: 100 }))).toBe(408);
     clearInterval(timer);
   });
 

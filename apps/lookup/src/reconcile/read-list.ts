@@ -25,6 +25,9 @@ export const listLimits = {
   referencesPerPage: 1_000,
 };
 
+/** A list of a million references over a slow line. What we compare meanwhile does not count. */
+const sendingTimeoutMs = 300_000;
+
 /**
  * Reads a list of NDJSON lines, in pages. The body is read only as fast as its pages are used, and at most a page, a
  * line and what Node has received are held. Empty lines are skipped, but count. Wrong lines are left out.
@@ -35,7 +38,7 @@ export async function* readList(
   req: IncomingMessage,
   wrong: WrongLines,
   limits = listLimits,
-  pace = new Pace(),
+  pace = new Pace({ inAllMs: sendingTimeoutMs }),
 ): AsyncGenerator<ListedReference[]> {
   const { maxLines, maxLineBytes } = limits;
   const splitter = new LineSplitter(maxLineBytes);

@@ -7,6 +7,8 @@ export const paceLimits = {
   bytesPerSecond: 16_384,
   /** A connection that has died in silence looks like this, however much it has sent before. */
   longestWaitMs: 60_000,
+  /** In all, at any rate. */
+  inAllMs: Number.POSITIVE_INFINITY,
 };
 
 /** Thrown when the other side of a connection is too slow. */
@@ -31,9 +33,9 @@ export class Pace {
 
   /** @throws TooSlow if the client takes too long; what the promise rejects with */
   async wait<Result>(forClient: Promise<Result>): Promise<Result> {
-    const { graceMs, bytesPerSecond, longestWaitMs } = this.#limits;
+    const { graceMs, bytesPerSecond, longestWaitMs, inAllMs } = this.#limits;
     const startedAtMs = performance.now();
-    const remainingMs = graceMs + (this.#bytes / bytesPerSecond) * 1_000 - this.#waitedMs;
+    const remainingMs = Math.min(graceMs + (this.#bytes / bytesPerSecond) * 1_000, inAllMs) - this.#waitedMs;
     try {
       return await withDeadline(forClient, Math.min(Math.max(remainingMs, 0), longestWaitMs));
     } catch (error) {
