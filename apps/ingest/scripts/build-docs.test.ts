@@ -113,6 +113,10 @@ describe("the reference has everything in the OpenAPI document:", () => {
       expect(section).toContain(text);
   });
 
+  test.each(["invalid-line", "answers-unread", "already-sending-batch"])("the code %s of batches", (code) => {
+    expect(reference).toContain(`id="code-${code}"`);
+  });
+
   test.each([
     ["findReceipt", "GET", "receipt/{secret}/{eventId}", "no-such-event", "superseded"],
     ["findBooking", "GET", "booking/{secret}", "no-such-booking", "deleted"],

@@ -71,9 +71,9 @@ export interface Schema {
   properties?: Record<string, Schema>;
 }
 
-/** The codes of refusals that an answer may have, each with its example. */
+/** The codes of refusals that an answer or a line of it may have, each with its example. */
 export function listCodes({ content }: Response): [code: string, example: Example][] {
-  const { examples = {} } = content["application/json"] ?? {};
+  const { examples = {} } = content["application/json"] ?? content["application/x-ndjson"] ?? {};
   return Object.entries(examples).filter(([, { value }]) => value.message !== undefined);
 }
 

@@ -215,7 +215,8 @@ function describeRefusals(refusals) {
           { class: `badge ${refusal.status >= 500 ? "badge-warn" : "badge-bad"}` },
           String(refusal.status),
         ),
-        link(`${docs}/reference#code-${refusal.code}`, refusal.code),
+        // Why a secret was refused has codes that no answer has.
+        link(`${docs}/reference#code-${refusal.status === 403 ? "invalid-secret" : refusal.code}`, refusal.code),
       ),
       refusal.violations.join(", "),
       [refusal.kind, refusal.secretId && `by ${refusal.secretId}`].filter(Boolean).join(" "),

@@ -171,6 +171,7 @@ function describeBatch() {
                   exampleAnswers.accepted,
                   exampleAnswers.invalidData,
                   answers.invalidLine,
+                  answers.answersUnread,
                   answers.queueUnavailable,
                 ].map((answer, index) => [answer.code, { value: JSON.parse(toBatchLine(index + 1, answer)) }]),
               ),
