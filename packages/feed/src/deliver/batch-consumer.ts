@@ -82,11 +82,11 @@ export class BatchConsumer implements ActiveConsumer {
   takeProgress(): Progress | null {
     const progress = this.#pending.take(this.#intake.place);
     if (progress === null) return null;
-    this.hasSpent ||= progress.rows.length > 0;
     return { name: this.name, token: this.token, ...progress };
   }
 
   recorded(): void {
+    this.hasSpent = true;
     this.#pending.recorded();
   }
 
@@ -165,7 +165,6 @@ export class BatchConsumer implements ActiveConsumer {
   #finish(entries: Entry[], { rows }: Batch, isRecorded: boolean): boolean {
     for (const { finish } of entries) finish();
     this.#entries.splice(0, entries.length);
-    if (rows.length > 0) this.hasSpent = true;
     if (!isRecorded) for (const row of rows) this.#pending.addRow(row);
     return true;
   }

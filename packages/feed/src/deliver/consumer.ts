@@ -80,11 +80,11 @@ export class Consumer implements ActiveConsumer {
     const progress = this.#pending.take(this.#intake.place);
     if (progress === null) return null;
     this.hasWaiting ||= progress.rows.some(({ waiting }) => waiting !== null && waiting.pauseMs !== null);
-    this.hasSpent ||= progress.rows.length > 0;
     return { name: this.name, token: this.token, ...progress };
   }
 
   recorded(): void {
+    this.hasSpent = true;
     for (const bookingId of this.#pending.recorded()) {
       if (!this.#turns.isRunning(bookingId)) this.#queues.end(bookingId);
     }
@@ -233,7 +233,6 @@ export class Consumer implements ActiveConsumer {
     const waiting = this.#findNext(bookingId, found);
     const isInTurn = entry !== undefined && found.waiting === null && doneId === task.changeId;
     if (isRecorded) {
-      this.hasSpent = true;
       if (waiting !== null) this.#host.lookForDue(this);
     } else if (isInTurn) this.#pending.addDone(bookingId, doneId);
     else this.#pending.addRow({ bookingId, doneId, waiting });

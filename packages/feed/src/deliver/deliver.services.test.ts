@@ -82,6 +82,21 @@ describe("changes", () => {
     await waitFor(async () => expect(await rows()).toEqual([]));
   });
 
+  test("that are done out of turn leave nothing behind once the place has passed them", async () => {
+    const blocked = gate();
+    const { ids } = start({ concurrency: 2, handle: async ({ change }) => change.id === 1 && blocked.passed });
+    await feed.save("SLOW");
+    await feed.save("QUICK");
+    await waitFor(async () => expect(await rows()).toMatchObject([{ done_id: 2 }]));
+    // The lease is renewed while the row is still needed.
+    const readRenewedAt = async () => (await query("select seen_at from feed_readers"))[0]?.["seen_at"];
+    const before = await readRenewedAt();
+    await waitFor(async () => expect(await readRenewedAt()).not.toEqual(before));
+    blocked.open();
+    await waitFor(async () => expect([await rows(), await place()]).toEqual([[], 2]));
+    expect(inOrder(ids())).toEqual([1, 2]);
+  });
+
   test("of one booking come one after the other, in order, though there are many slots", async () => {
     const now = { count: 0 };
     const { ids } = start({

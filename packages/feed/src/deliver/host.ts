@@ -38,7 +38,7 @@ export interface ActiveConsumer {
   validUntilMs: number;
   /** Deliveries may wait for another attempt. */
   hasWaiting: boolean;
-  /** Rows of deliveries may have become useless. */
+  /** The place has moved, so rows of deliveries may have become useless. */
   hasSpent: boolean;
   /** There may be something to do. */
   wake(): void;
