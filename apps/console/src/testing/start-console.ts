@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
+import { waitFor } from "@booking-events/harness";
 import { createLogger } from "@booking-events/runtime";
 import { afterAll, beforeAll } from "vitest";
 import { createConsole, readSettings } from "../create-console.ts";
@@ -26,7 +27,7 @@ export interface Page {
 export interface Browser {
   get(path: string, headers?: Record<string, string>): Promise<Page>;
   post(path: string, form?: Record<string, string>, headers?: Record<string, string>): Promise<Page>;
-  /** As {@link post}, and then the page that it leads to. */
+  /** As {@link post}, and then the page that it leads to; if that is a task's, once it has ended. */
   submit(path: string, form?: Record<string, string>): Promise<Page>;
   /** An answer that does not end by itself. */
   open(path: string, signal: AbortSignal): Promise<Response>;
@@ -118,8 +119,15 @@ function createBrowser(url: () => string, kept: Record<string, string> = {}): Br
     post,
     open: (path, signal) => fetch(`${url()}${path}`, { headers: withCookies({}), signal }),
     async submit(path, form) {
-      const { location, ...answer } = await post(path, form);
-      return location === null ? { location, ...answer } : get(location);
+      const answer = await post(path, form);
+      let page = answer;
+      const { location } = answer;
+      if (location !== null)
+        await waitFor(async () => {
+          page = await get(location);
+          return !page.html.includes("Load again");
+        });
+      return page;
     },
   };
 }
