@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { digestSubject } from "../events/event-subject.ts";
+import { digestSubject, testSuffix } from "../events/event-subject.ts";
 import { companionPrefix, formatShards, namingShards, shardOf, shardPrefix, shardsOf } from "./shards.ts";
 
 const subjects = Array.from({ length: 4_096 }, (_, number) =>
@@ -12,10 +12,16 @@ test("the first shard has the queue's prefix, and everything else has a hash tag
   expect(companionPrefix("{booking-events}", "limits")).toBe("{booking-events-limits}");
 });
 
-test.each([1, 2, 8, 1_024])("bookings are spread evenly over %i shards", (shardCount) => {
+test.each([
+  [1, false],
+  [2, false],
+  [8, false],
+  [8, true],
+  [1_024, false],
+])("bookings are spread evenly over %i shards (of a test partner: %s)", (shardCount, isTest) => {
   const events = new Map<number, number>();
   for (const subject of subjects) {
-    const shard = shardOf(subject, shardCount);
+    const shard = shardOf(isTest ? `${subject}${testSuffix}` : subject, shardCount);
     events.set(shard, (events.get(shard) ?? 0) + 1);
   }
   const mean = subjects.length / shardCount;

@@ -38,7 +38,8 @@ const base64UrlDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
  * @param subject the result of `digestSubject`
  */
 export function shardOf(subject: string, shardCount: number): number {
-  const [high = "", low = ""] = subject.slice(-2);
+  const digest = subject.split(" ")[1] ?? "";
+  const [high = "", low = ""] = digest.slice(-2);
   return (64 * base64UrlDigits.indexOf(high) + base64UrlDigits.indexOf(low)) % shardCount;
 }
 
