@@ -330,7 +330,18 @@ describe("over TLS and with the least privileges,", () => {
     const headers = { "Sec-Fetch-Site": "same-origin" };
     const body = new URLSearchParams({ name: "tester", password: secret });
     const login = await fetch(`${url}/login`, { method: "POST", headers, body, redirect: "manual" });
-    const { pages, forms } = await walkConsole(url, login.headers.getSetCookie()[0]?.split(";")[0] ?? "");
+    const cookie = login.headers.getSetCookie()[0]?.split(";")[0] ?? "";
+    expect(await ops(["queue", "pause"])).toMatchObject({ exitCode: 0 });
+    const waiting = await post(ingest, "create", "WAITS");
+    expect(await ops(["find", waiting])).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/waiting/i),
+      stderr: expect.not.stringContaining("Not looked at"),
+    });
+    const page = await fetch(`${url}/events/${waiting}`, { headers: { cookie } });
+    expect([page.status, await page.text()]).toEqual([200, expect.stringMatching(/waiting/i)]);
+    expect(await ops(["queue", "resume"])).toMatchObject({ exitCode: 0 });
+    const { pages, forms } = await walkConsole(url, cookie);
     expect(pages.length).toBeGreaterThan(0);
     for (const { path, status, html } of [...pages, ...forms]) {
       expect([path, status < 400, /42501|permission denied|NOPERM/.exec(html)]).toEqual([path, true, null]);
