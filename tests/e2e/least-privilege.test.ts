@@ -576,6 +576,8 @@ describe("what a process does not need is refused", () => {
     ["lookup", ["HSET", "{booking-events-records}:warnings:acme:2026-11-22", "field", "1"]],
     ["worker", ["HGETALL", "{booking-events-records}:last-use"]],
     ["ops", ["RPOP", "{booking-events}:events:wait"]],
+    ["ops", ["SCRIPT", "LOAD", "return 1"]],
+    ["ops", ["XADD", "{booking-events}:events:events", "*", "event", "waiting"]],
     ["ops", ["DEL", "another:key"]],
     ["ops", ["BGSAVE"]],
     ["console", ["RPOP", "{booking-events}:events:wait"]],
