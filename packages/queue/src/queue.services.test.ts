@@ -367,6 +367,31 @@ test("a consumer holds as many events as its concurrency, and waits for the next
   await waitFor(async () => expect(await countBlocked()).toBe(1));
 });
 
+test("an event stays with its worker when the clock of the worker's host is set back", async () => {
+  await enqueue(produce());
+  const recovery = { lockDurationMs: 400, stalledCheckIntervalMs: 200 };
+  const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
+  const attempts: number[] = [];
+  const consumer = createConsumer({
+    ...{ redisServers: server.url, prefix, recovery, concurrency: 5, maxHeldBytes: 10_000, onError: () => {} },
+    async handle({ attempt }) {
+      attempts.push(attempt);
+      await isOver;
+    },
+  });
+  cleanups.push(() => consumer.close());
+  consumer.start("a database");
+  await waitFor(() => expect(attempts).toHaveLength(1));
+  const now = Date.now;
+  const clock = vi.spyOn(Date, "now").mockImplementation(() => now() - 3_600_000);
+  cleanups.push(() => clock.mockRestore());
+  await wait(5 * recovery.lockDurationMs);
+  expect(await redis.exists(`${prefix}:${queueName}:${anEvent().eventId}:lock`)).toBe(1);
+  end();
+  await waitFor(async () => expect(await consumer.isEmpty()).toBe(true));
+  expect(attempts).toEqual([1]);
+});
+
 test("BullMQ's event stream, which we do not read, is kept short", async () => {
   consume(async () => {});
   await waitFor(async () => expect(await redis.hget(`${prefix}:${queueName}:meta`, "opts.maxLenEvents")).toBe("1000"));

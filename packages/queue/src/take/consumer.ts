@@ -129,7 +129,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       if (database !== undefined) return;
       database = itsDatabase;
       worker.run().catch(onError);
-      void keepLocks({ held, queue, lockDurationMs: recovery.lockDurationMs, onError, signal: closing.signal });
+      void keepLocks({ held, redis, prefix, lockDurationMs: recovery.lockDurationMs, onError, signal: closing.signal });
     },
     suspend: () => held.halt("database", true),
     record: accessRecord(redis, prefix),

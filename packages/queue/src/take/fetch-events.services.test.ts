@@ -76,7 +76,7 @@ async function fetchByUs(limits: HoldLimits = unlimited): Promise<Fetched> {
   const held = new HeldEvents(limits);
   const backend = createOurBackend(held, (json, id) => {
     jobs.push({ id, json });
-    held.hold({ id, token, processedOn: 0, data: json.data as unknown as JobContent });
+    held.hold({ id, token, data: json.data as unknown as JobContent });
   });
   const end = await backend.moveToActive(token);
   return { jobs: jobs.map(withText), ...describeEnd(end) };

@@ -8,7 +8,6 @@ function aJob(characters: number): HeldJob {
   return {
     id: "1",
     token: "1:1",
-    processedOn: 0,
     data: { text: "x".repeat(characters), damage: null, isMissing: false, subject: "" },
   };
 }

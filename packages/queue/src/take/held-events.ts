@@ -2,7 +2,7 @@ import type { Job } from "bullmq";
 import type { JobContent } from "../events/event-job.ts";
 import type { FetchLimits } from "./fetch-events.ts";
 
-export type HeldJob = Pick<Job<JobContent>, "id" | "token" | "processedOn" | "data">;
+export type HeldJob = Pick<Job<JobContent>, "id" | "token" | "data">;
 
 export interface HoldLimits {
   concurrency: number;
@@ -25,7 +25,8 @@ export class HeldEvents {
   #limits: HoldLimits;
   /** The jobs whose handler has not ended, with the bytes of their texts. */
   readonly #handled = new Map<HeldJob, number>();
-  readonly #locked = new Set<HeldJob>();
+  /** When each job was fetched, by this process's clock that is never set. */
+  readonly #locked = new Map<HeldJob, number>();
   #heldBytes = 0;
   #fetches = 0;
   #isStopped = false;
@@ -88,7 +89,7 @@ export class HeldEvents {
   hold(job: HeldJob): void {
     const bytes = bytesPerCharacter * job.data.text.length;
     this.#handled.set(job, bytes);
-    this.#locked.add(job);
+    this.#locked.set(job, performance.now());
     this.#heldBytes += bytes;
   }
 
@@ -105,7 +106,14 @@ export class HeldEvents {
 
   /** The jobs that need their locks, in the order in which they were fetched. */
   locked(): Iterable<HeldJob> {
-    return this.#locked;
+    return this.#locked.keys();
+  }
+
+  /** How long ago the first of them was fetched; 0 if there is none. */
+  longestHeldMs(): number {
+    const now = performance.now();
+    const [fetchedAt = now] = this.#locked.values();
+    return now - fetchedAt;
   }
 
   /** Resolves when no job is being fetched or handled. This is certain to happen after {@link stop}. */
