@@ -560,6 +560,70 @@ describe("when Redis is unhealthy", () => {
     }
   });
 
+  describe("a Redis that has no memory for more still", () => {
+    const recovery = { lockDurationMs: 400, stalledCheckIntervalMs: 200 };
+    const locks = () => redis.exists(`${prefix}:${queueName}:${anEvent(1).eventId}:lock`);
+    let errors: Error[];
+    let consumer: Consumer;
+    let handle: (delivery: Delivery) => Promise<void>;
+
+    beforeEach(async () => {
+      await enqueue(produce(), anEvent(1));
+      errors = [];
+      consumer = createConsumer({
+        ...{ redisServers: server.url, prefix, recovery, concurrency: 5, maxHeldBytes: 10_000 },
+        handle: (delivery) => handle(delivery),
+        onError: (error) => void errors.push(error),
+      });
+      cleanups.push(() => consumer.close());
+      await redis.config("SET", "maxmemory", "1");
+      cleanups.push(async () => void (await redis.config("SET", "maxmemory", "0")));
+    });
+
+    test("knows which workers are alive", async () => {
+      await waitFor(async () => expect(await consumer.readState()).toMatchObject({ workers: [] }));
+      await consumer.recordAlive();
+      expect((await consumer.readState()).workers).toHaveLength(1);
+    });
+
+    test("keeps the locks of events that a worker holds", async () => {
+      const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
+      const delivered: string[] = [];
+      handle = async ({ jobId }) => {
+        delivered.push(jobId);
+        await isOver;
+      };
+      consumer.start("a database");
+      await waitFor(() => expect(delivered).toHaveLength(1));
+      await wait(5 * recovery.lockDurationMs);
+      expect(await locks()).toBe(1);
+      end();
+      await waitFor(async () => expect(await consumer.isEmpty()).toBe(true));
+      expect({ delivered, errors }).toEqual({ delivered: [anEvent(1).eventId], errors: [] });
+    });
+
+    test("gets the events of a dead worker back", async () => {
+      const [wait, active] = ["wait", "active"].map((name) => `${prefix}:${queueName}:${name}`) as [string, string];
+      await redis.config("SET", "maxmemory", "0");
+      await redis.lmove(wait, active, "RIGHT", "LEFT");
+      await redis.config("SET", "maxmemory", "1");
+      const delivered: string[] = [];
+      handle = async ({ jobId }) => void delivered.push(jobId);
+      consumer.start("a database");
+      await waitFor(() => expect(delivered).toEqual([anEvent(1).eventId]));
+    });
+
+    test("retries events", async () => {
+      const attempts: number[] = [];
+      handle = async ({ attempt }) => {
+        if (attempts.push(attempt) === 1) throw new Error("again");
+      };
+      consumer.start("a database");
+      await waitFor(() => expect(attempts).toEqual([1, 2]));
+      expect(errors).toEqual([]);
+    });
+  });
+
   test("an event is refused within the deadline while Redis is down, and accepted when it is back", async () => {
     const port = await freePort();
     const producer = produce(`redis://127.0.0.1:${port}`);

@@ -5,7 +5,7 @@ import { Gauge, type Logger, type Registry, repeat } from "@booking-events/runti
 export interface LoadLimits {
   /** Events in the queue. */
   maxBacklog: number;
-  /** As a share of Redis' maxmemory. At 1, Redis refuses events and workers cannot take any out either. */
+  /** As a share of Redis' maxmemory. At 1, Redis itself refuses events. */
   memoryHighWater: number;
   /** Median delay of this process's event loop between two checks. Partners wait several times as long. */
   maxEventLoopDelayMs: number;

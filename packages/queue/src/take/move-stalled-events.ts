@@ -37,6 +37,8 @@ local function isValid(key, longestMs)
 end
 if isValid(check, intervalMs) then return {} end
 local isSetBack = redis.call('EXISTS', check) == 1
+-- First a write that needs no memory: see fetch-events.ts.
+redis.call('DEL', check)
 redis.call('SET', check, now, 'PX', intervalMs)
 if isSetBack then return {} end
 redis.call('XTRIM', events, 'MAXLEN', '~', redis.call('HMGET', meta, 'opts.maxLenEvents')[1] or 10000)

@@ -15,6 +15,8 @@ for _, id in ipairs(redis.call('ZRANGE', retrying, 0, 9)) do
   if redis.call('EXISTS', ARGV[1] .. id) == 0 then redis.call('ZREM', retrying, id) end
 end
 local queuedAt = redis.call('HMGET', job, 'timestamp')[1]
+-- First a write that needs no memory: see fetch-events.ts.
+redis.call('ZREM', retrying, ARGV[2])
 if queuedAt and string.match(queuedAt, '^%d+$') then redis.call('ZADD', retrying, queuedAt, ARGV[2]) end
 `);
 
