@@ -79,13 +79,19 @@ export function connectFailingFast(
 /** The primaries to which connections were opened. */
 const leadsTo = new WeakMap<Socket, RedisAddress>();
 
+/** Returns where a connection leads, or last led. Undefined: no primary was known. */
+export function addressOf({ options, stream }: Redis): RedisAddress | undefined {
+  const { Connector, host = "", port = 0 } = options;
+  return Connector === undefined ? { host, port } : leadsTo.get(stream as Socket);
+}
+
 /**
  * Whether no other server is taking the place of the one that this connection leads to: see `isUndisputed` of
  * {@link sharePrimaries}.
  */
 export async function leadsToUndisputedPrimary(redis: Redis, servers: RedisServers): Promise<boolean> {
   if (typeof servers === "string") return true;
-  const primary = leadsTo.get(redis.stream as Socket);
+  const primary = addressOf(redis);
   return primary !== undefined && sharePrimaries(servers).isUndisputed(primary);
 }
 

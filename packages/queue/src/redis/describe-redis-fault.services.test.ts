@@ -6,9 +6,10 @@ import { freePort, waitFor } from "@booking-events/harness";
 import type { RedisServers } from "@booking-events/runtime";
 import { type DataServer, startRedis } from "@booking-events/scripts/services";
 import { Redis } from "ioredis";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { connectFailingFast } from "./connect-to-redis.ts";
 import { describeRedisFault } from "./describe-redis-fault.ts";
+import { sharePrimaries } from "./primaries.ts";
 import { watchOutage } from "./watch-outage.ts";
 import { withConnection } from "./with-connection.ts";
 
@@ -81,6 +82,17 @@ const cases: [name: string, prepare: () => Promise<RedisServers>, expected: RegE
       return server.url;
     },
     /^refuses: "ERR max number of clients reached"\. Find out who has so many .+ raise maxclients/,
+  ],
+  [
+    "too many clients of the primary that sentinels name",
+    async () => {
+      await set("maxclients", "1");
+      const { hostname: host, port } = new URL(server.url);
+      const servers = { sentinels: [{ host, port: 1 }], name: "any" };
+      vi.spyOn(sharePrimaries(servers), "find").mockResolvedValue({ host, port: Number(port) });
+      return servers;
+    },
+    /^refuses: "ERR max number of clients reached"\./,
   ],
   [
     "no memory",
@@ -169,6 +181,7 @@ test.each(cases)("an operator reads why and what helps: %s", async (_name, prepa
 test.each([
   ["wrong password", /WRONGPASS/],
   ["maxclients", /max number of clients/],
+  ["too many clients", /max number of clients/],
 ])("a process that goes on trying knows why as well: %s", async (name, expected) => {
   const [, prepare] = cases.find(([one]) => one.includes(name)) ?? [];
   const redisServers = (await prepare?.()) ?? "";

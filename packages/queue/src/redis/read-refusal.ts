@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import type { Redis } from "ioredis";
+import { addressOf } from "./connect-to-redis.ts";
 
 const limitMs = 500;
 
@@ -8,16 +9,16 @@ const limitMs = 500;
 const ended = new Set(["ECONNRESET", "EPIPE"]);
 
 /**
- * Redis says to a new connection that it refuses why it does, before it closes it: it has too many, or is in protected
- * mode. ioredis drops that, since it answers no command. So this connects once more, and listens.
+ * Before Redis closes a new connection that it refuses, it says why: it has too many, or is in protected mode. ioredis
+ * drops that, since it answers no command. So this connects once more, and listens.
  *
  * @returns an error as ioredis has for what Redis refuses; otherwise the given one
  */
 export async function readRefusal(redis: Redis, error: Error & { code?: unknown }): Promise<Error> {
-  const { host, port, tls } = redis.options;
+  const address = addressOf(redis);
   const isEnded = ended.has(String(error.code)) || error.message.startsWith("Connection is closed");
-  if (!isEnded || host === undefined || port === undefined || tls !== undefined) return error;
-  const socket = connect({ host, port }).setTimeout(limitMs, () => socket.destroy());
+  if (!isEnded || address === undefined || redis.options.tls !== undefined) return error;
+  const socket = connect(address).setTimeout(limitMs, () => socket.destroy());
   try {
     const [data] = (await Promise.race([once(socket, "data"), once(socket, "close").then(() => [""])])) as [unknown];
     const [, sentence] = /^-([^\r\n]+)/.exec(String(data)) ?? [];
