@@ -1,7 +1,6 @@
 import type { Redis } from "ioredis";
+import { countList, type List, lists } from "../events/lists.ts";
 import { queueKeys } from "../events/queue-name.ts";
-import { type List, lists } from "../operate/read-queued-events.ts";
-import { countList } from "../operate/walk-list.ts";
 
 /** The events of each partner that were in the queue. */
 export interface WaitingEvents {

@@ -1,9 +1,10 @@
 import type { Redis } from "ioredis";
+import { lists } from "../events/lists.ts";
 import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
 import { withConnection } from "../redis/with-connection.ts";
 import { forEachShard, type ShardedQueue, valuesOf } from "../shards/for-each-shard.ts";
-import { lists, type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
+import { type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
 
 /**
  * Finds an event that is in the queue, by its id. An id does not tell its shard, so all of them are asked.

@@ -1,11 +1,12 @@
 import { bookingReferenceOf } from "@booking-events/schema";
 import type { Redis } from "ioredis";
 import { subjectOf } from "../events/event-subject.ts";
+import { countList, lists } from "../events/lists.ts";
 import { withConnection } from "../redis/with-connection.ts";
 import { findShardCount, type ShardedQueue } from "../shards/for-each-shard.ts";
 import { locateShard, shardsOf } from "../shards/shards.ts";
-import { lists, type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
-import { countList, walkList } from "./walk-list.ts";
+import { type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
+import { walkList } from "./walk-list.ts";
 
 export interface QueueSearch {
   events: QueuedEvent[];

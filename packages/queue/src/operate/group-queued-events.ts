@@ -1,8 +1,9 @@
 import type { Redis } from "ioredis";
+import { countList, type List, lists } from "../events/lists.ts";
 import { withConnection } from "../redis/with-connection.ts";
 import { findShardCount, forEachShard, type ShardedQueue, valuesOf } from "../shards/for-each-shard.ts";
-import { type List, lists, type QueuedEvent, toAttemptTime } from "./read-queued-events.ts";
-import { countList, type QueuedPlace, walkList } from "./walk-list.ts";
+import { type QueuedEvent, toAttemptTime } from "./read-queued-events.ts";
+import { type QueuedPlace, walkList } from "./walk-list.ts";
 
 /** Events in the queue that are in the same state and, if they failed, for the same reason. */
 export interface QueuedGroup {

@@ -1,9 +1,10 @@
 import type { Redis } from "ioredis";
+import { countList, lists } from "../events/lists.ts";
 import { withConnection } from "../redis/with-connection.ts";
 import { findShardCount, type ShardedQueue } from "../shards/for-each-shard.ts";
 import { locateShard, shardNumbers } from "../shards/shards.ts";
-import { lists, type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
-import { countList, type QueuedPlace, walkList } from "./walk-list.ts";
+import { type QueuedEvent, readQueuedEvents } from "./read-queued-events.ts";
+import { type QueuedPlace, walkList } from "./walk-list.ts";
 
 export interface QueueListing<Kept> {
   events: Kept[];

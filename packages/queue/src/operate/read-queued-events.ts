@@ -1,5 +1,6 @@
 import { type EventEnvelope, type EventKind, parseEnvelopeText } from "@booking-events/schema";
 import type { Redis } from "ioredis";
+import type { List } from "../events/lists.ts";
 import { queueKeys, replayJobName } from "../events/queue-name.ts";
 
 export interface QueuedEvent {
@@ -22,16 +23,6 @@ export interface QueuedEvent {
 
 /** BullMQ keeps the time of the next attempt in the upper bits of the score. */
 const delayedScoreUnit = 0x1000;
-
-/** In the order in which events move, as far as possible. */
-export const lists = [
-  { name: "delayed", state: "delayed", isSorted: true },
-  { name: "prioritized", state: "waiting", isSorted: true },
-  { name: "wait", state: "waiting", isSorted: false },
-  { name: "active", state: "held", isSorted: false },
-  { name: "failed", state: "given-up", isSorted: true },
-] as const;
-export type List = (typeof lists)[number];
 
 /** @param found ids in a list, with their scores. Events that have left the queue meanwhile are left out */
 export async function readQueuedEvents(

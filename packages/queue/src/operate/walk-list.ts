@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
 import { testSuffix } from "../events/event-subject.ts";
+import type { List } from "../events/lists.ts";
 import { queueKeys } from "../events/queue-name.ts";
 import { defineScript, runScript } from "../redis/run-script.ts";
-import type { List } from "./read-queued-events.ts";
 
 /** The place of an event in the queue, without the event. */
 export interface QueuedPlace {
@@ -56,12 +56,6 @@ export async function* walkList(
     yield { size, found };
     if (size < last + 1 - looked) return;
   }
-}
-
-/** @returns how many events are in a list */
-export function countList(redis: Redis, prefix: string, { name, isSorted }: List): Promise<number> {
-  const key = queueKeys(prefix)(name);
-  return isSorted ? redis.zcard(key) : redis.llen(key);
 }
 
 /**
