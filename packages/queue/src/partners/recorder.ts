@@ -1,6 +1,6 @@
 /**
  * Gathers entries and writes them together at an interval, so that no request waits for it. There is one write at a
- * time: while Redis is slow, entries wait, up to a limit.
+ * time: while Redis is slow, entries wait, up to a limit if there is one.
  */
 export class Recorder<Entry> {
   readonly #write: (entries: Entry[]) => Promise<void>;
