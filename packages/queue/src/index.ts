@@ -13,7 +13,7 @@ export type { QueueLoad } from "./look/queue-load.ts";
 export { createQueueReader, type QueueReader, type WaitingEvent } from "./look/queue-reader.ts";
 export { createStateReader } from "./look/queue-state.ts";
 export type { WaitingEvents } from "./look/waiting-events.ts";
-export { type WorkerIdentity, workerHeartbeatIntervalMs } from "./look/worker-registry.ts";
+export { workerHeartbeatIntervalMs } from "./look/worker-registry.ts";
 export { changeQueue, readQueueRecord } from "./operate/change-queue.ts";
 export { examineRedis, type RedisExamination } from "./operate/examine-redis.ts";
 export { findQueuedEvent } from "./operate/find-queued-event.ts";
@@ -26,7 +26,7 @@ export { type QueueStatus, readQueueStatus } from "./operate/read-queue-status.t
 export type { QueuedEvent } from "./operate/read-queued-events.ts";
 export { readRedisTimes } from "./operate/read-redis-times.ts";
 export { reservePlace } from "./operate/reserve-place.ts";
-export { type RetriedNow, retryNow } from "./operate/retry-now.ts";
+export { retryNow } from "./operate/retry-now.ts";
 export { type AnswerCount, readAllAnswerCounts } from "./partners/answer-counts.ts";
 export {
   addUpDays,
