@@ -12,9 +12,9 @@ import { SafetyCheck } from "./safety-check.ts";
 
 export interface Producer {
   /**
-   * Stores the event on Redis' disk (with `appendfsync always`), and on the wanted number of replicas, and returns its
-   * sequence number.
+   * Stores the event on Redis' disk (with `appendfsync always`), and on the wanted number of replicas.
    *
+   * @returns its sequence number; if ioredis has sent the command twice, maybe another one than the event has
    * @throws EnqueueError after at most {@link enqueueDeadlineMs}, unless this process was frozen. The event may have been
    *   queued before the deadline if only the answer is missing. It is not queued after it.
    * @param subject the event's `digestSubject`, if the caller knows it
