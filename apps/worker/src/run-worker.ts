@@ -378,7 +378,7 @@ async function start(
  */
 async function lookAtClocks(clocks: ClockWatch, shards: ShardService<WorkerShard>): Promise<void> {
   await clocks.look();
-  for (const { consumer } of shards.current().values()) consumer.halt(clocks.isHostWrong());
+  for (const { consumer } of shards.current().values()) consumer.halt("clock", clocks.isHostWrong());
 }
 
 /** Returns why PostgreSQL may lose committed events. */

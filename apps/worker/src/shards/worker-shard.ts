@@ -74,7 +74,7 @@ export class WorkerShard implements ServedShard {
 
   close(): void {
     this.#isOpen = false;
-    this.consumer.suspend();
+    this.consumer.halt("database", true);
   }
 
   drain(): Promise<void> {

@@ -12,7 +12,7 @@ import { changeRecord, claimQueue, type QueueRecord, readRecord } from "../shard
 import { forgetShardCount, readShardCounts } from "../shards/shard-counts.ts";
 import type { Delivery } from "./delivery.ts";
 import { createJobHandler, type HandleJob } from "./handle-jobs.ts";
-import { HeldEvents, type HoldLimits } from "./held-events.ts";
+import { type HaltReason, HeldEvents, type HoldLimits } from "./held-events.ts";
 import { keepLocks } from "./keep-locks.ts";
 import { type Sweeping, sweepFailed } from "./sweep-failed.ts";
 import { createWorkerBackend } from "./worker-backend.ts";
@@ -20,13 +20,11 @@ import { createWorkerBackend } from "./worker-backend.ts";
 export interface Consumer {
   /**
    * Starts to process deliveries, or goes on with it. Waits for Redis without limit, and reconnects by itself. If another
-   * database than this is recorded, the consumer takes no event, and waits for another call of this.
+   * database than this is recorded, the consumer halts for `database`, and waits for another call of this.
    *
    * @param database the id of the database to which the events are applied
    */
   start(database: string): void;
-  /** Takes no more events until {@link start}. Those that it holds stay. */
-  suspend(): void;
   /** The queue's record, or this shard's copy of it. Its methods throw if the connection is not ready. */
   record: RecordAccess;
   /** Calls the listener whenever a connection is ready. */
@@ -53,8 +51,8 @@ export interface Consumer {
   readBytes(delivery: Pick<Delivery, "jobId" | "text">): Promise<Buffer>;
   /** Changes the limits. Events that are held stay. */
   limitTo(limits: HoldLimits): void;
-  /** Takes no events until it is called with false. Those that are held are finished. */
-  halt(isHalted: boolean): void;
+  /** Takes no events until it is called with false for each reason. Those that are held are finished. */
+  halt(reason: HaltReason, isHalted: boolean): void;
   /** Whether no event waits, is held by any worker, or waits for its next attempt. @throws as above */
   isEmpty(): Promise<boolean>;
   /** The numbers of shards that are recorded beside this shard, which must be shard 0. @throws as above */
@@ -131,7 +129,6 @@ export function createConsumer(options: ConsumerOptions): Consumer {
       worker.run().catch(onError);
       void keepLocks({ held, redis, prefix, lockDurationMs: recovery.lockDurationMs, onError, signal: closing.signal });
     },
-    suspend: () => held.halt("database", true),
     record: accessRecord(redis, prefix),
     onConnected: (listener) => void redis.on("ready", listener),
     isConnected: () => redis.status === "ready",
@@ -141,7 +138,7 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     sweepFailed: (sweeping) => sweepFailed({ redis, prefix, queue, onMissingJob }, sweeping),
     readBytes: (delivery) => readBytes(redis, prefix, delivery),
     limitTo: (limits) => held.limitTo(limits),
-    halt: (isHalted) => held.halt("clock", isHalted),
+    halt: (reason, isHalted) => held.halt(reason, isHalted),
     async isEmpty() {
       const state = await ifConnected(redis, () => readShardState(redis, prefix));
       return state.waiting + state.delayed + state.held + state.givenUp === 0;

@@ -11,7 +11,7 @@ export interface HoldLimits {
 }
 
 /** Why a consumer may take no events for a while: this host's clock is wrong, or they are for another database. */
-type HaltReason = "clock" | "database";
+export type HaltReason = "clock" | "database";
 
 /** V8 stores a string with any character outside of Latin-1 in two bytes per character, otherwise in one. */
 const bytesPerCharacter = 2;
