@@ -48,10 +48,6 @@ describe("the partner guide has the limits of the code", () => {
     "URL and headers together": readConstant(server, "maxHeaderBytes"),
     "time for the whole request to arrive": readConstant(server, "requestTimeoutMs"),
     "time for the headers to arrive": readConstant(server, "headersTimeoutMs"),
-    // Partners see the proxy's, which is shorter.
-    "time until an idle connection closes": toNumber(
-      /^\t+idle (\d+)s$/m.exec(read("deploy/Caddyfile"))?.[1]?.concat(" s") ?? "",
-    ),
     "unanswered requests on a connection": readConstant(server, "maxRequestsUnderWay"),
     "time in which you must read an answer": readConstant(server, "unreadAnswerTimeoutMs"),
     // As an event alone.
@@ -79,12 +75,12 @@ describe("the partner guide has the limits of the code", () => {
 
   test("in its text about lists of bookings", () => {
     const list = "apps/lookup/src/reconcile/read-list.ts";
-    const pattern = /It has up to (.+?) lines of up to (.+?) and arrives within (\d+) minutes/;
+    const pattern = /It has up to (.+?) lines of up to (.+?) and takes up to (\d+) minutes to send/;
     const [, lines = "", bytes = "", minutes] = pattern.exec(read("docs/partner-guide.md")) ?? [];
     expect([lines, bytes, `${minutes} min`].map(toNumber)).toEqual([
       readConstant(list, "maxLines"),
       readConstant(list, "maxLineBytes"),
-      readConstant("apps/lookup/src/run-lookup.ts", "listTimeoutMs"),
+      readConstant(list, "sendingTimeoutMs"),
     ]);
   });
 });

@@ -16,7 +16,7 @@ const expiresAtMs = Date.parse(expiresAt);
 const day = 86_400_000;
 
 const registry = createRegistry([
-  partner("acme", { secrets: [secret("acme-old", expiresAt), secret("acme-new")] }),
+  partner("acme", { secrets: [secret("acme-old", expiresAt), secret("acme-new", null, "s2")] }),
   partner("zenith", { kinds: ["update", "delete"], secrets: [secret("zenith-secret")] }),
   partner("brief", { kinds: ["delete"], secrets: [secret("brief-secret", expiresAt)] }),
   partner("closed", { enabled: false, secrets: [secret("closed-secret")] }),
@@ -177,6 +177,6 @@ function partner(id: string, more: object): object {
   return { id, name: id, enabled: true, kinds: ["create", "update", "delete"], rateLimit, ...more };
 }
 
-function secret(value: string, expires: string | null = null): object {
-  return { id: "s1", sha256: digestSecret(value), createdAt: "2026-01-01T00:00:00Z", expiresAt: expires };
+function secret(value: string, expires: string | null = null, id = "s1"): object {
+  return { id, sha256: digestSecret(value), createdAt: "2026-01-01T00:00:00Z", expiresAt: expires };
 }
