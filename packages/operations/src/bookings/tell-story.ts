@@ -147,5 +147,5 @@ function tellDeadLetter(letter: DeadLetter): StoryEvent {
 
 function explainLetter(letter: DeadLetter): string {
   if (letter.resolution !== null) return "";
-  return isInQueue(letter) ? "It was replayed, and is not in the queue any more." : "Replay or discard it.";
+  return isInQueue(letter) ? "It was replayed, and has no result yet." : "Replay or discard it.";
 }

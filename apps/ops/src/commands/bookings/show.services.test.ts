@@ -6,6 +6,7 @@ import {
   bookingKey,
   insertBookings,
   insertEvents,
+  markReplayed,
   readDatabaseIdentity,
   resolveDeadLetter,
   writeDeadLetter,
@@ -211,10 +212,12 @@ test("a trip and a consumer with the same reference are told apart in the queue 
 
 test("without Redis, the rest is shown, and what was not seen is said", async () => {
   await insertLetter(1);
+  await markReplayed(pool, eventId(1), "Ada");
   environment["REDIS_URL"] = "redis://127.0.0.1:1";
   const { exitCode, stdout, stderr } = await show();
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
   expect(stdout).toContain("not looked at: Redis does not answer");
+  expect(stdout).toContain("It was replayed, and has no result yet.");
   await pool.query("truncate dead_letters");
   expect(await show()).toMatchObject({
     ...{
