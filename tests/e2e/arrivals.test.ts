@@ -166,3 +166,24 @@ test("what waits in the queue counts after a minute, and workers export the numb
   expect(stderr).toBe("The queue was not looked at: REDIS_URL is not set\n");
   expect(stdout).toContain("2 dead, 0 waiting");
 });
+
+test("unresolved guests come first, and each group is in the order of arrival, wherever they were found", async () => {
+  const at = (hours: number) => new Date(now.getTime() + hours * 3_600_000).toISOString();
+  const ofGlobe = (...given: Parameters<typeof event>) => ({ ...event(...given), partner: "globe" });
+  const unreadable = { consumerPhone: "call me" };
+  await apply(
+    ...[ofGlobe(1, "THIRD", dayIn(9), unreadable), ofGlobe(2, "FIRST", dayIn(3), unreadable)],
+    ...[ofGlobe(3, "SIXTH", at(24 * 9)), ofGlobe(4, "FIFTH", at(24 * 4))],
+  );
+  await letDie(ofGlobe(5, "SECOND", dayIn(5)));
+  await waitFor(async () => expect(await producer.findProblems()).toEqual([]));
+  const fresh = (later: number) => now.getTime() - startMs - 5_000 + later;
+  await producer.enqueueNumbered([ofGlobe(fresh(1), "SEVENTH", dayIn(11)), ofGlobe(fresh(2), "FOURTH", dayIn(2))]);
+  const listed = async (...args: string[]) =>
+    (await arrivals("--partner", "globe", "--within", "15d", ...args)).guests.map(
+      ({ reference }: { reference: string }) => reference,
+    );
+  const inOrder = ["FIRST", "SECOND", "THIRD", "FOURTH", "FIFTH", "SIXTH", "SEVENTH"];
+  expect(await listed()).toEqual(inOrder);
+  for (const limit of [1, 2, 4]) expect(await listed("--limit", String(limit))).toEqual(inOrder.slice(0, limit));
+});

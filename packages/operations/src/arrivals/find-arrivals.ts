@@ -83,7 +83,7 @@ export async function findArrivals(context: Context, { withinMs, partner, limit 
       waiting: long.length,
       unresolved: counts.unresolved + added,
     },
-    guests: guests.toSorted((one, other) => Number(other.isUnresolved) - Number(one.isUnresolved)).slice(0, limit),
+    guests: guests.toSorted(compareByUrgency).slice(0, limit),
     isCut: guests.length > limit,
     queueProblem: queue.problem,
   };
@@ -123,6 +123,19 @@ function toGuest({ isArriving: _, lastSequence, ...arrival }: Arrival, words: Wo
     waiting: words.map(({ event }) => event),
     isUnresolved: hasFault(arrival) || words.some((word) => waitsLong(word, now)),
   };
+}
+
+function compareByUrgency(one: ArrivingGuest, other: ArrivingGuest): number {
+  const difference = Number(other.isUnresolved) - Number(one.isUnresolved);
+  if (difference !== 0) return difference;
+  const [place, otherPlace] = [placeOf(one), placeOf(other)];
+  if (place === otherPlace) return 0;
+  return place < otherPlace ? -1 : 1;
+}
+
+/** Sorts a day alone behind the moments of that day, and a guest without either last. */
+function placeOf({ arrivalDay, arrivalAt }: ArrivingGuest): string {
+  return `${arrivalDay ?? "~"} ${arrivalAt?.toISOString() ?? "~"}`;
 }
 
 function hasFault({ letters, unreadable }: Pick<Arrival, "letters" | "unreadable">): boolean {

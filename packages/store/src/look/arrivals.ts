@@ -116,7 +116,10 @@ export async function countArrivals(client: Queryable, window: ArrivalWindow): P
   return (await chooseArrivals(client, window, 1)).counts;
 }
 
-/** Lists guests who arrive: first those of whom something is unresolved, each group by arrival. */
+/**
+ * Lists guests who arrive, in no order: by their bookings, up to a limit, first those of whom something is unresolved, and
+ * then by arrival; and up to as many of whom only a dead letter tells.
+ */
 export async function listArrivals(
   client: Queryable,
   window: ArrivalWindow,
@@ -128,7 +131,7 @@ export async function listArrivals(
     (await findArrivalsOf(client, window, keys)).map((row) => [row.bookingKey.toString("hex"), row]),
   );
   const bookings = keys.flatMap((key) => found.get(key.toString("hex")) ?? []);
-  return { counts, arrivals: [...lonely, ...bookings].slice(0, limit) };
+  return { counts, arrivals: [...lonely, ...bookings] };
 }
 
 /** What the bookings hold is read of those alone that are chosen. */
@@ -140,7 +143,7 @@ async function chooseArrivals(
   const { rows } = await client.query<ArrivalCounts & { bookingKey: Buffer }>(
     `with flags as materialized (
        select booking.booking_key, booking.consumer_trip_arrival_date as day, booking.consumer_trip_arrival_at as at,
-         exists (${newerLetters}) as is_dead, ${isContactUnread} as is_unread
+         exists (${newerLetters}) as is_dead, (${isContactUnread}) is true as is_unread
        from bookings as booking
        where ${isArriving}
      )
