@@ -17,6 +17,7 @@ import {
   queueName,
 } from "@booking-events/queue";
 import { version } from "@booking-events/runtime";
+import { startRedis } from "@booking-events/scripts/services";
 import { writeDeadLetter } from "@booking-events/store";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -377,4 +378,20 @@ test.each([
 ])("without a reader it %s", { timeout: 60_000 }, async (_what, args, exitCode) => {
   const environment = { REDIS_URL: "redis://127.0.0.1:1", DATABASE_URL: url, PARTNERS_FILE: "/nowhere/partners.json" };
   expect(await spawnUnreadOps(["status", ...args], environment)).toBe(exitCode);
+});
+
+test("the memory of Redis needs attention beyond the share at which ingest refuses events", async () => {
+  const dir = await mkdtemp(join(tmpdir(), "booking-events-status-"));
+  cleanups.push(() => rm(dir, { recursive: true }));
+  const server = await startRedis({ dir });
+  cleanups.push(() => server.stop());
+  const admin = new Redis(server.url);
+  cleanups.push(() => admin.disconnect());
+  const used = Number(/^used_memory:(\d+)/m.exec(await admin.info("memory"))?.[1]);
+  await admin.config("SET", "maxmemory", String(2 * used));
+  const concern = expect.stringMatching(/^Redis uses \d\d % of its maxmemory/);
+  const environment = { REDIS_URL: server.url };
+  expect((await readJson(environment)).needsAttention).not.toContainEqual(concern);
+  const early = await readJson({ ...environment, REDIS_MEMORY_HIGH_WATER: "0.2" });
+  expect(early.needsAttention).toContainEqual(concern);
 });

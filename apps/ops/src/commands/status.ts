@@ -24,7 +24,8 @@ export function addStatusCommand(program: Command, context: Context): void {
       "after",
       `
 The rates are of events that were applied. A partner counts as silent if it has sent nothing for more than an hour, and
-for more than twice as long as its longest pause in the week before, as far as a sample of the log shows.
+for more than twice as long as its longest pause in the week before, as far as a sample of the log shows. Give it ingest's
+REDIS_MEMORY_HIGH_WATER.
 
 Exit codes: 0: nothing needs attention; 1: something does.`,
     )

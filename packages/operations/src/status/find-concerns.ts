@@ -7,8 +7,6 @@ import type { Status } from "./read-status.ts";
 
 /** Events are usually applied within seconds. */
 const maxAgeMs = 60_000;
-/** As the default of `REDIS_MEMORY_HIGH_WATER`, at which ingest refuses events. */
-const maxMemoryShare = 0.7;
 /** As the alert FeedReaderBehind. */
 const maxReaderLagMs = 60_000;
 /** As the alert FeedBreakerOpen. */
@@ -67,7 +65,7 @@ export function findConcerns(status: Status): Concern[] {
   const { queue, database } = status;
   return [
     ...findMismatch(status),
-    ...("problem" in queue ? [concern("RedisDown", queue.problem)] : findQueueConcerns(queue.value, status.at)),
+    ...("problem" in queue ? [concern("RedisDown", queue.problem)] : findQueueConcerns(queue.value, status)),
     ...status.sentinelProblems.map((problem) => concern("SentinelQuorumLost", problem)),
     ...("problem" in database
       ? [concern("DatabaseDown", database.problem)]
@@ -100,7 +98,7 @@ function findMismatch({ queue, database }: Status): Concern[] {
   return problem === null ? [] : [concern("Another database", problem)];
 }
 
-function findQueueConcerns(queue: QueueStatus, at: Date): Concern[] {
+function findQueueConcerns(queue: QueueStatus, { at, memoryHighWater }: Status): Concern[] {
   const { isPaused, counts, workers, unservedShards, ingestCount, oldestQueuedAt, redis } = queue;
   const ageMs = oldestQueuedAt === null ? 0 : at.getTime() - oldestQueuedAt.getTime();
   const memoryShare = redis.maxBytes === 0 ? 0 : redis.usedBytes / redis.maxBytes;
@@ -124,7 +122,7 @@ function findQueueConcerns(queue: QueueStatus, at: Date): Concern[] {
         "AttemptsFail",
         `Events failed and wait for another attempt: ${counts.delayed}. See why in the worker's log. Once it is fixed: ops queue retry-now`,
       ),
-    memoryShare > maxMemoryShare &&
+    memoryShare > memoryHighWater &&
       concern(
         "RedisMemoryHigh",
         `Redis uses ${Math.round(100 * memoryShare)} % of its maxmemory. See "RedisMemoryHigh" in docs/runbook.md.`,

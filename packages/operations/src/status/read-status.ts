@@ -1,5 +1,6 @@
 import type { Partner } from "@booking-events/partners";
 import { findSentinelProblems, type QueueStatus, readBytesToday, readQueueStatus } from "@booking-events/queue";
+import { parseEnvironment, variables } from "@booking-events/runtime";
 import { type DatabaseStatus, readDatabaseStatus } from "@booking-events/store";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
@@ -27,6 +28,8 @@ export interface Status {
   heldPartners: string[];
   /** Of the partners of the file. Empty: that, or Redis does not answer. */
   quotas: { partner: string; bytesPerDay: number; bytesToday: number }[];
+  /** The share of Redis' memory beyond which ingest refuses events. */
+  memoryHighWater: number;
 }
 
 /**
@@ -35,6 +38,7 @@ export interface Status {
  * @param options.measuresPace how fast events are taken from the queue, which takes a second if any wait
  */
 export async function readStatus(context: Context, options: { measuresPace?: boolean } = {}): Promise<Status> {
+  const { REDIS_MEMORY_HIGH_WATER } = variables;
   const at = context.now();
   const redis = readRedisSettings(context.environment);
   const databaseSettings = readDatabaseSettings(context.environment);
@@ -55,6 +59,7 @@ export async function readStatus(context: Context, options: { measuresPace?: boo
     enabledPartners: real && new Set(real.filter(({ enabled }) => enabled).map(({ id }) => id)),
     heldPartners: (partners ?? []).filter(({ held }) => held).map(({ id }) => id),
     quotas,
+    memoryHighWater: parseEnvironment({ REDIS_MEMORY_HIGH_WATER }, context.environment).REDIS_MEMORY_HIGH_WATER,
   };
 }
 
