@@ -4,6 +4,7 @@ import {
   findEvent,
   findLettersOf,
   isUuid,
+  type LookedUpEvent,
   lookUpEvent,
   outcomes,
   replayDeadLetters,
@@ -33,11 +34,7 @@ export function addEventPages(pages: Pages): void {
     });
     return <EventsPage query={query} search={search} />;
   });
-  pages.show("/events/:id", async (request) => {
-    const found = await lookUp(request.operations, readId(request));
-    if (found !== undefined) return <EventPage found={found} />;
-    throw new Refusal(404, "No such event", "It is neither in the queue nor in the log, nor a dead letter.");
-  });
+  pages.show("/events/:id", async (request) => <EventPage found={await lookUp(request.operations, readId(request))} />);
   const to = ({ param }: PageRequest) => `/events/${param("id")}`;
   pages.act("/events/:id/replay", to, (request) => replay(request.operations, readId(request)));
   pages.act("/events/:id/discard", to, async (request) =>
@@ -52,12 +49,17 @@ function readId({ param }: PageRequest): string {
 }
 
 /** An event's id does not tell whether it is of a test partner. */
-async function lookUp(operations: ActingContext, id: string) {
-  const found = await lookUpEvent(operations, id);
-  if (found !== undefined) return found;
-  const ofTest = await lookUpEvent({ ...operations, isTest: true }, id);
-  if (ofTest !== undefined) operations.notify("The event is of a test partner.");
-  return ofTest;
+async function lookUp(operations: ActingContext, id: string): Promise<LookedUpEvent> {
+  const real = await lookUpEvent(operations, id);
+  const { found, queueProblem } = real.found ? real : await lookUpEvent({ ...operations, isTest: true }, id);
+  const unseen = queueProblem === null ? null : `The queue was not looked at: ${queueProblem}`;
+  if (found === undefined)
+    throw unseen === null
+      ? new Refusal(404, "No such event", "It is neither in the queue nor in the log, nor a dead letter.")
+      : new Refusal(503, "Not found so far", `It is neither in the log nor a dead letter. ${unseen}`);
+  if (found !== real.found) operations.notify("The event is of a test partner.");
+  if (unseen !== null) operations.notify(unseen);
+  return found;
 }
 
 /** Those of test partners, if the event's dead letter is among them. */

@@ -14,6 +14,7 @@ import {
 } from "@booking-events/store";
 import { type StoryEvent, tellStory } from "../bookings/tell-story.ts";
 import type { Context } from "../context.ts";
+import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase } from "../services/database.ts";
 import { knowsRedis, withRedis } from "../services/queue.ts";
 
@@ -34,14 +35,38 @@ export interface LookedUpEvent {
  * Looks for an event in the queue, the log and the dead letters. The queue is read first, since an event leaves it only
  * after the database has it.
  *
- * @returns undefined: it is in none of them
+ * @returns found: undefined: it is in none of them; queueProblem: why the queue was not looked at; null: it was
  */
-export async function lookUpEvent(context: Context, id: string): Promise<LookedUpEvent | undefined> {
-  const inQueue = knowsRedis(context.environment)
-    ? await withRedis(context, (queue) => findQueuedEvent(queue, id))
-    : undefined;
-  const queued = (inQueue?.envelope?.test ?? false) === (context.isTest ?? false) ? inQueue : undefined;
-  const isPaused = queued ? (await withRedis(context, readQueueRecord)).isPaused : false;
+export async function lookUpEvent(
+  context: Context,
+  id: string,
+): Promise<{ found: LookedUpEvent | undefined; queueProblem: string | null }> {
+  const { problem, ...inQueue } = await lookIntoQueue(context, id);
+  return { found: await findStored(context, id, inQueue), queueProblem: problem };
+}
+
+interface InQueue {
+  queued: QueuedEvent | undefined;
+  isPaused: boolean;
+}
+
+/** What Redis does not tell must not hide what PostgreSQL does. */
+async function lookIntoQueue(context: Context, id: string): Promise<InQueue & { problem: string | null }> {
+  const nothing = { queued: undefined, isPaused: false };
+  if (!knowsRedis(context.environment)) return { ...nothing, problem: "REDIS_URL is not set" };
+  try {
+    const event = await withRedis(context, (queue) => findQueuedEvent(queue, id));
+    if (event === undefined || (event.envelope?.test ?? false) !== (context.isTest ?? false))
+      return { ...nothing, problem: null };
+    const { isPaused } = await withRedis(context, readQueueRecord);
+    return { queued: event, isPaused, problem: null };
+  } catch (error) {
+    if (error instanceof OperationFailure) return { ...nothing, problem: error.message };
+    throw error;
+  }
+}
+
+function findStored(context: Context, id: string, { queued, isPaused }: InQueue): Promise<LookedUpEvent | undefined> {
   return readDatabase(context, async (client) => {
     const found = await findEvent(client, id);
     const deadLetter = withoutEnvelope(await findDeadLetter(client, id));
