@@ -274,6 +274,50 @@ describe("set", () => {
     expect(await readRow()).toMatchObject({ countries: ["ES"], paused_at: null, pause_reason: null, paused_by: null });
   });
 
+  describe("with a trigger", () => {
+    async function trigger(event: string, body: string): Promise<void> {
+      await pool.query(
+        `create function interfere() returns trigger language plpgsql as $$ begin ${body} end $$;
+         create trigger interferes before ${event} for each row execute function interfere()`,
+      );
+    }
+    const handed = "insert on feed_handed";
+
+    beforeEach(async () => {
+      await ops("add", "arrivals", "--url", hook);
+      await insertChanges(1, 1);
+      await pool.query("insert into feed_readers (name, last_id) values ('arrivals', 1)");
+    });
+    afterEach(() => pool.query("drop function interfere cascade"));
+
+    test("a first filter that can't be set does not leave the subscription paused", async () => {
+      await trigger(handed, "raise exception using errcode = '57014';");
+      expect(await set("--country", "ES")).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("57014") });
+      expect(await readRow()).toMatchObject({ countries: null, paused_at: null, pause_reason: null });
+    });
+
+    test("a long feed has more time than other statements", async () => {
+      await trigger(
+        handed,
+        "if current_setting('statement_timeout') <> '15min' then raise 'too short'; end if; return new;",
+      );
+      expect(await set("--country", "ES")).toMatchObject({ exitCode: 0 });
+    });
+
+    test("a subscription that has gone meanwhile was not changed", async () => {
+      await trigger("update on subscriptions", "return null;");
+      const stderr = expect.stringContaining("There is no subscription arrivals");
+      expect(await set("--payload", "full")).toMatchObject({ exitCode: 1, stderr });
+    });
+  });
+
+  test("one that a killed change has left paused is resumed by the next", async () => {
+    await ops("add", "arrivals", "--url", hook);
+    await pool.query("update subscriptions set paused_at = now(), pause_reason = 'Its filter is being changed.'");
+    expect(await set("--country", "ES")).toMatchObject({ exitCode: 0 });
+    expect(await readRow()).toMatchObject({ countries: ["ES"], paused_at: null, pause_reason: null });
+  });
+
   test("one that is paused stays so", async () => {
     await ops("add", "arrivals", "--url", hook);
     await ops("pause", "arrivals", "--reason", "a move");

@@ -11,7 +11,7 @@ import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Pool } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
-import { requireSubscription } from "./find-subscription.ts";
+import { requireSubscription, unknownSubscription } from "./find-subscription.ts";
 import { onceIdle } from "./once-idle.ts";
 import { requireUsable } from "./require-usable.ts";
 
@@ -45,7 +45,8 @@ export async function setSubscription(
       if (!hasMemory(before) && hasMemory(wanted)) await changeAndRemember(pool, before, wanted, context.by);
       else
         await inTransaction(pool, async (client) => {
-          await changeSubscription(client, name, wanted, { remembers: false, resumes: false });
+          const result = await changeSubscription(client, name, wanted, { remembers: false, resumes: false });
+          if (result === "unknown") throw unknownSubscription(name);
           await record.complete(client);
         });
       return requireSubscription(pool, name);
@@ -88,18 +89,26 @@ function hasMemory({ changes, countries, arrivalFromDays }: SubscriptionSettings
   return changes !== null || countries !== null || arrivalFromDays !== null;
 }
 
+const pauseReason = "Its filter is being changed.";
+
 async function changeAndRemember(
   pool: Pool,
-  { name }: Subscription,
+  { name, pauseReason: reasonBefore }: Subscription,
   wanted: SubscriptionSettings,
   by: string,
 ): Promise<void> {
   // The process that posts must let go of the reader before, or what it posts by the old filter would not be remembered.
-  const resumes = await pauseSubscription(pool, name, { reason: "Its filter is being changed.", by });
+  const hasPaused = await pauseSubscription(pool, name, { reason: pauseReason, by });
+  // A change that was killed has left it paused.
+  const resumes = hasPaused || reasonBefore === pauseReason;
   const change = (client: Queryable) => changeSubscription(client, name, wanted, { remembers: true, resumes });
-  if (await onceIdle(pool, name, change)) return;
-  if (resumes) await inTransaction(pool, (client) => resumeSubscription(client, name));
-  throw new OperationFailure(
-    `Nothing was changed: the process webhooks still delivers to ${name}. Look at its log, and try again.`,
-  );
+  try {
+    if (await onceIdle(pool, name, change)) return;
+    throw new OperationFailure(
+      `Nothing was changed: the process webhooks still delivers to ${name}. Look at its log, and try again.`,
+    );
+  } catch (error) {
+    if (resumes) await inTransaction(pool, (client) => resumeSubscription(client, name));
+    throw error;
+  }
 }

@@ -1,5 +1,5 @@
 import type { Queryable } from "../connect/queryable.ts";
-import { defaultSchema } from "../connect/transaction-limits.ts";
+import { allowLongStatements, defaultSchema } from "../connect/transaction-limits.ts";
 import type { FeedChange } from "./booking-changes.ts";
 
 /** Who gets the changes of bookings: by posts to `url`, or, if that is null, by asking for them with a token. */
@@ -207,6 +207,9 @@ export async function resumeSubscription(client: Queryable, name: string): Promi
   return true;
 }
 
+/** Of millions of changes. */
+const rememberingTimeoutMs = 15 * 60 * 1_000;
+
 /** What can be changed of a subscription. */
 export type SubscriptionSettings = Pick<
   Subscription,
@@ -229,7 +232,7 @@ export async function changeSubscription(
 ): Promise<"changed" | "busy" | "unknown"> {
   if (remembers) {
     if (await isBusy(client, name)) return "busy";
-    await rememberAllHanded(client, name);
+    await rememberAllHanded(await allowLongStatements(client, rememberingTimeoutMs), name);
   }
   // It says nothing of a new URL that the old one has failed.
   await client.query(
