@@ -37,7 +37,7 @@ test("a preview changes nothing, and says what would change", async () => {
   const deleting = textOf((await ada.submit("/restore/preview", { partner: "acme", at, "delete-new": "yes" })).html);
   expect(deleting).toMatch(/Put back 3 bookings Deleted 1 booking /);
   const bySecret = textOf((await ada.submit("/restore/preview", { partner: "acme", at, secret: "s9" })).html);
-  expect(bySecret).toContain("No booking is other than it was.");
+  expect(bySecret).toContain("No event by this secret of acme has changed a booking since");
   const named = textOf(
     (await ada.submit("/restore/preview", { partner: "acme", at, references: "T-1\r\nT-9\r\n" })).html,
   );

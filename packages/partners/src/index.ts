@@ -20,5 +20,6 @@ export {
   type PartnerSecret,
   type PartnersFile,
   parsePartnersFile,
+  partnerIdPattern,
 } from "./partners-file.ts";
 export { changePartnersFile, readPartnersFile } from "./partners-file-store.ts";

@@ -24,13 +24,12 @@ const PartnerSecret = v.strictObject({
 /** Of a partner whose entry names none. Some five million ordinary events. */
 export const defaultBytesPerDay = 5_000_000_000;
 
+export const partnerIdPattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+
 const Partner = v.strictObject({
   id: v.pipe(
     v.string(),
-    v.regex(
-      /^[a-z0-9][a-z0-9_-]{0,63}$/,
-      "must be 1 to 64 lowercase letters, digits, - or _, not starting with - or _",
-    ),
+    v.regex(partnerIdPattern, "must be 1 to 64 lowercase letters, digits, - or _, not starting with - or _"),
   ),
   name: v.pipe(v.string(), v.nonEmpty("must not be empty")),
   enabled: v.boolean(),

@@ -46,6 +46,14 @@ async function insertLetter(reference: string) {
   });
 }
 
+async function insertBooking() {
+  await pool.query(
+    `insert into bookings (booking_key, booking_id, partner, reference_kind, reference, state, event_id, sequence,
+       last_sequence, revision, created_at, updated_at)
+     values ('\\x01', gen_random_uuid(), 'acme', 'trip', 'T', 'active', gen_random_uuid(), 1, 1, 1, now(), now())`,
+  );
+}
+
 describe("who acts", () => {
   test.each([
     [["--by", "ada"], { OPERATOR: "grace" }, "ada"],
@@ -190,6 +198,7 @@ async function actWithEverything(guest: { email: string; reference: string }): P
   await act("dead-letters", "show", eventId, "--payload");
   await act("dead-letters", "replay", eventId, "--yes");
   await act("dead-letters", "discard", eventId, "--yes", "--reason", guest.email);
+  await insertBooking();
   await act("bookings", "repair", "acme", guest.reference, "--yes");
   await act("bookings", "renormalise", "--partner", "acme");
   await act("bookings", "restore", "acme", guest.reference, "--at", "1h", "--yes");
@@ -242,6 +251,28 @@ test("every action is recorded, without a guest's value and without a secret", a
   ).toEqual([]);
   expect(stdout).toMatch(/^COMMAND +bookings restore$/m);
 }, 120_000);
+
+test.each([
+  ["a partner that is a guest's address", "bookings restore canary@example.com acme --at 1h --yes", "has no bookings"],
+  ["a partner that is a reference", "bookings restore canary-1 acme --at 1h --yes", "has no bookings"],
+  [
+    "a secret instead of its id",
+    "bookings restore acme --secret canary-secret --at 1h --yes",
+    "by this secret of acme",
+  ],
+  ["a partner to repair that is a reference", "bookings repair canary-1 acme --yes", "has no bookings"],
+  ["no id of a partner to hold", "partners hold Canary", "lower-case letters"],
+  ["no id of a partner to add", "partners add canary@example.com", "lower-case letters"],
+  ["no id of a partner to set", "partners set Canary --rate 5", "lower-case letters"],
+  ["no id of a partner to rotate", "partners rotate canary@example.com", "lower-case letters"],
+  ["a secret to revoke instead of its id", "partners revoke acme canary-secret", "no secret"],
+])("what names nothing is not recorded: %s", async (_, args, why) => {
+  await ops(["partners", "add", "acme"]);
+  await insertBooking();
+  await pool.query("truncate operator_actions");
+  expect(await ops(args.split(" "))).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(why) });
+  expect((await pool.query("select from operator_actions")).rowCount).toBe(0);
+});
 
 test("of subscriptions set it is recorded what changed, but of a URL only the origin", async () => {
   await ops(["subscriptions", "add", "hook", "--url", "https://example.com/old?key=hunter1"]);

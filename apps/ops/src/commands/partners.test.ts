@@ -245,7 +245,7 @@ test("list shows each partner's secrets and their state, and no part of a digest
 test.each([
   ["list without a file", ["list"], 1, /There is no partners file/],
   ["rotate without a file", ["rotate", "acme"], 1, /There is no partners file/],
-  ["a bad id", ["add", "Acme!"], 1, /^Nothing was changed: the partner's id must be/],
+  ["a bad id", ["add", "Acme!"], 1, /^The id of a partner has lower-case letters/],
   ["no id", ["add"], 2, /missing required argument 'id'/],
   ["an unknown option", ["add", "acme", "--nmae", "x"], 2, /Did you mean --name/],
   ["an unknown command", ["ad"], 2, /unknown command/],

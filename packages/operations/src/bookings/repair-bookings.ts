@@ -5,6 +5,7 @@ import { openKey } from "../services/digest-key.ts";
 import { readDuplicateWindowMs } from "../services/worker-rules.ts";
 import { keysOf } from "./booking-keys.ts";
 import { type Repair, repairBooking } from "./repair-booking.ts";
+import { requireBookings } from "./require-bookings.ts";
 import { type BookingFilter, requireAny, verifyAll } from "./verify-bookings.ts";
 
 export interface RepairSum {
@@ -24,6 +25,7 @@ const maxBookingIds = 1_000;
  */
 export async function repairBookings(context: ActingContext, filter: BookingFilter): Promise<RepairSum> {
   const { partner, reference } = filter;
+  if (partner !== undefined) await withDatabase(context, (pool) => requireBookings(pool, partner));
   // A reference may name the guest. The id of a booking does not.
   const action = { command: "bookings repair", arguments: { partner, all: reference === undefined } };
   const sum = await recordAction(context, action, (record) => {

@@ -14,7 +14,7 @@ import { readTestMark } from "@booking-events/queue";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
-import { changeFile, readFile } from "../services/partners-file.ts";
+import { changeFile, readFile, requirePartnerId } from "../services/partners-file.ts";
 import { knowsRedis, readRedisSettings } from "../services/queue.ts";
 import { recordRevoked } from "./record-revoked.ts";
 
@@ -24,6 +24,7 @@ export async function addPartner(
   partner: PartnerToAdd,
 ): Promise<{ added: NewSecret; isNewFile: boolean }> {
   const { id, name: _, ...rest } = partner;
+  requirePartnerId(id);
   return recordAction(context, { command: "partners add", arguments: { partner: id, ...rest } }, async (record) => {
     await refuseOtherUse(context, id, partner.test === true);
     const { added, isNew } = await changeFile(context, (file) => add(file, partner, context.now()), true);
@@ -45,6 +46,7 @@ async function refuseOtherUse(context: Context, id: string, isTest: boolean): Pr
 }
 
 export async function setPartner(context: ActingContext, id: string, changes: PartnerChanges): Promise<Partner> {
+  requirePartnerId(id);
   const { name, ...rest } = changes;
   const newName = name === undefined ? {} : { hasNewName: true };
   return recordAction(
@@ -75,6 +77,7 @@ export async function admitPartner(
   id: string,
   verb: keyof typeof admissions,
 ): Promise<boolean> {
+  requirePartnerId(id);
   return recordAction(context, { command: `partners ${verb}`, arguments: { partner: id } }, async (record) => {
     const { hasChanged } = await changeFile(context, (before) => {
       const file = setAdmission(before, id, admissions[verb]);
@@ -98,6 +101,7 @@ export async function rotateSecret(
   options: { id: string; overlapMs: number; expiresAt: Date | null },
 ): Promise<Rotated> {
   const { id, ...rest } = options;
+  requirePartnerId(id);
   return recordAction(context, { command: "partners rotate", arguments: { partner: id, ...rest } }, async (record) => {
     const { file, added, previousSecretsExpireAt } = await changeFile(context, (before) =>
       rotate(before, options, context.now()),
@@ -126,6 +130,8 @@ export async function revokeSecret(
   context: ActingContext,
   { id, secretId }: { id: string; secretId: string },
 ): Promise<Revoked> {
+  // What is not a secret's id may be the secret.
+  planRevocation(context, { id, secretId });
   return recordAction(context, { command: "partners revoke", arguments: { partner: id, secretId } }, async (record) => {
     const { file, wasValid, hasValidSecret } = await changeFile(context, (before) =>
       revoke(before, { id, secretId }, context.now()),

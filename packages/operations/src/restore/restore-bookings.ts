@@ -13,6 +13,7 @@ import {
 } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import { keysOf } from "../bookings/booking-keys.ts";
+import { requireBookings } from "../bookings/require-bookings.ts";
 import type { Context, Pool } from "../context.ts";
 import { toSeconds } from "../describe.ts";
 import { withRoom } from "../import/queue-events.ts";
@@ -78,12 +79,13 @@ const maxInQueue = 200_000;
  *
  * @throws OperationFailure if Redis or PostgreSQL is unavailable. What was queued until then is applied
  */
-export function restoreBookings(
+export async function restoreBookings(
   context: ActingContext,
   request: RestoreRequest,
   progress: RestoreProgress,
 ): Promise<Restored> {
   const { references, partner, secret: secretId, at, deleteNew, unlessChangedSince } = request;
+  await requireNamed(context, request);
   // References may name guests.
   const named = references.length === 0 ? "all" : references.length;
   const given = { partner, bookings: named, secretId, at, deleteNew, unlessChangedSince };
@@ -101,7 +103,12 @@ export function restoreBookings(
 }
 
 /** Tells what a restore would do. */
-export function planRestore(context: Context, request: RestoreRequest, progress: RestoreProgress): Promise<Restored> {
+export async function planRestore(
+  context: Context,
+  request: RestoreRequest,
+  progress: RestoreProgress,
+): Promise<Restored> {
+  await requireNamed(context, request);
   return restore(context, request, { isDryRun: true, progress });
 }
 
@@ -112,8 +119,6 @@ async function restore(
 ): Promise<Restored> {
   const isTest = context.isTest === true;
   return withDatabase(context, async (pool) => {
-    await requireSameDatabase(context, pool);
-    await requireBookings(pool, request.partner);
     const restoreIn = async (run: RestoreRun | null): Promise<Restored> => {
       const place = await withRedis(context, (settings) => reservePlace(settings, !isDryRun));
       const inQueue = await findInQueue(context, request.partner);
@@ -139,13 +144,20 @@ async function restore(
   });
 }
 
-/** A name that was mistyped must not look like a partner whose bookings are all as they were. */
-async function requireBookings(pool: Pool, partner: string): Promise<void> {
-  const { rowCount } = await pool.query("select from bookings where partner = $1 limit 1", [partner]);
-  if (rowCount === 0)
-    throw new OperationFailure(
-      `Partner ${partner} has no bookings. See which partners there are: ops partners list. Nothing was restored.`,
-    );
+/** What names nothing is not recorded: it may be a guest's reference, or the secret itself. */
+async function requireNamed(context: Context, { partner, secret, at }: RestoreRequest): Promise<void> {
+  await withDatabase(context, async (pool) => {
+    await requireSameDatabase(context, pool);
+    await requireBookings(pool, partner);
+    if (secret === undefined) return;
+    const sequence = at.getTime() * 1_000;
+    const [found] = await findTouching(pool, { partner, secret, sequence, afterId: undefined, limit: 1 });
+    if (found === undefined)
+      throw new OperationFailure(
+        `No event by this secret of ${partner} has changed a booking since ${toSeconds(at)}. See which secrets there ` +
+          "are: ops partners list. Nothing was restored.",
+      );
+  });
 }
 
 /** @returns the subjects of the partner's bookings that have events in the queue */

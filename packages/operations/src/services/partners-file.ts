@@ -3,6 +3,7 @@ import {
   type Partner,
   PartnersError,
   type PartnersFile,
+  partnerIdPattern,
   readPartnersFile,
 } from "@booking-events/partners";
 import { parseEnvironment, variables } from "@booking-events/runtime";
@@ -49,6 +50,20 @@ export function requirePartner(context: Context, id: string, consequence = ""): 
   const partner = readFile(context, ({ partners }) => partners.find((candidate) => candidate.id === id));
   if (partner !== undefined) return partner;
   throw new OperationFailure(`There is no partner ${id} in ${partnersPath(context)}. ${consequence}`.trimEnd());
+}
+
+export function isPartnerId(text: string): boolean {
+  return partnerIdPattern.test(text);
+}
+
+/**
+ * For what is recorded, which can't be removed: a text that can't be an id may be anything, such as a guest's reference.
+ *
+ * @throws OperationFailure
+ */
+export function requirePartnerId(text: string): void {
+  if (!isPartnerId(text))
+    throw new OperationFailure("The id of a partner has lower-case letters, digits, - and _. See ops partners list.");
 }
 
 /** @returns null: this host does not have the partners file, or it is not valid */
