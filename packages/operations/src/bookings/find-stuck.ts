@@ -5,7 +5,7 @@ import type { Context } from "../context.ts";
 import { withDatabase } from "../services/database.ts";
 import { withRedis } from "../services/queue.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";
-import { type StoryEvent, tellStory } from "./tell-story.ts";
+import { type QueuedStory, type StoryEvent, tellStory } from "./tell-story.ts";
 
 /** An event that was accepted and is not applied. */
 export interface StuckEvent extends Pick<StoryEvent, "id" | "kind" | "status" | "receivedAt" | "why"> {
@@ -74,7 +74,18 @@ async function findInQueue(context: Context, { partner, cause, limit, maxLooked 
   if (state === "dead") return { events: [], total: 0, looked: 0 };
   const code = cause?.code;
   const wanted = { isTest: context.isTest, partner, state, code, limit, maxLooked };
-  return withRedis(context, (settings) => listQueuedEvents({ ...settings, ...wanted }, (event) => [event]));
+  return withRedis(context, (settings) => listQueuedEvents({ ...settings, ...wanted }, toPlaced));
+}
+
+type Placed = QueuedStory & Named;
+type Named = Pick<StuckEvent, "partner" | "referenceKind" | "reference">;
+
+/** Without what was sent: of all events that are looked at, that is more than there is memory for. */
+function toPlaced({ envelope, ...event }: QueuedEvent): Placed[] {
+  if (envelope === null) return [{ ...event, envelope, partner: null, referenceKind: null, reference: null }];
+  const { kind, sequence, receivedAt, partner, payload } = envelope;
+  const named = { partner, referenceKind: referenceKindOf(payload), reference: bookingReferenceOf(payload) };
+  return [{ ...event, envelope: { kind, sequence, receivedAt }, ...named }];
 }
 
 async function findDead(pool: Queryable, { partner, cause, limit, after }: StuckFilter): Promise<DeadLetter[]> {
@@ -84,19 +95,19 @@ async function findDead(pool: Queryable, { partner, cause, limit, after }: Stuck
 
 function toStuck(
   { id, kind, status, receivedAt, why }: StoryEvent,
-  queued: QueuedEvent | undefined,
+  queued: Placed | undefined,
   letter: DeadLetter | undefined,
 ): StuckEvent {
-  const envelope = queued?.envelope ?? null;
+  const named: Named | undefined = queued?.envelope ? queued : letter;
   return {
     id,
     kind,
     status,
     receivedAt,
     why,
-    partner: envelope?.partner ?? letter?.partner ?? null,
-    referenceKind: envelope === null ? (letter?.referenceKind ?? null) : referenceKindOf(envelope.payload),
-    reference: envelope === null ? (letter?.reference ?? null) : bookingReferenceOf(envelope.payload),
+    partner: named?.partner ?? null,
+    referenceKind: named?.referenceKind ?? null,
+    reference: named?.reference ?? null,
     nextAttemptAt: queued?.nextAttemptAt ?? null,
     failedAttempts: queued?.failedAttempts ?? letter?.attempts ?? 0,
   };

@@ -1,5 +1,5 @@
 import { maxAttempts, type QueuedEvent } from "@booking-events/queue";
-import type { ReferenceKind } from "@booking-events/schema";
+import type { EventEnvelope, ReferenceKind } from "@booking-events/schema";
 import type { ChangedFields, DeadLetter, EventDetails } from "@booking-events/store";
 import { isInQueue } from "../dead-letters/find-letters.ts";
 import { toSeconds } from "../describe.ts";
@@ -22,11 +22,16 @@ export interface StoryEvent {
   changed: ChangedFields | null;
 }
 
+/** What is told of an event in the queue. */
+export type QueuedStory = Omit<QueuedEvent, "envelope"> & {
+  envelope: Pick<EventEnvelope, "kind" | "sequence" | "receivedAt"> | null;
+};
+
 interface Found {
   applied: EventDetails[];
   /** By the ids of applied events. */
   changes: ReadonlyMap<string, ChangedFields>;
-  queued: QueuedEvent[];
+  queued: QueuedStory[];
   /** Whether an operator has paused the queue. */
   isPaused: boolean;
   letters: DeadLetter[];
@@ -92,7 +97,7 @@ function explainOutcome({ kind, outcome, duplicateOf }: EventDetails): string {
 }
 
 function tellQueued(
-  event: QueuedEvent,
+  event: QueuedStory,
   { isPaused, letter }: { isPaused: boolean; letter: DeadLetter | undefined },
 ): StoryEvent {
   const { eventId, kind, state, envelope } = event;
@@ -115,7 +120,7 @@ function tellQueued(
   };
 }
 
-function explainState({ state, failedAttempts, nextAttemptAt, heldSince }: QueuedEvent, isPaused: boolean): string {
+function explainState({ state, failedAttempts, nextAttemptAt, heldSince }: QueuedStory, isPaused: boolean): string {
   switch (state) {
     case "waiting":
       return isPaused ? "The queue is paused. To resume it: ops queue resume." : "It waits for a worker.";
