@@ -45,7 +45,7 @@ export type { StoryEvent } from "./bookings/tell-story.ts";
 export { type VerificationSum, verifyBookings } from "./bookings/verify-bookings.ts";
 export type { Context } from "./context.ts";
 export { type Discard, discardDeadLetters } from "./dead-letters/discard-dead-letters.ts";
-export { findLetters, findLettersOf, groupLetters, isInQueue } from "./dead-letters/find-letters.ts";
+export { findLetters, findLettersOf, groupLetters, isInQueue, maxLetters } from "./dead-letters/find-letters.ts";
 export { type Replay, replayDeadLetters } from "./dead-letters/replay-dead-letters.ts";
 export { describeAge, describeBytes, describeCount, describeQuota, toSeconds } from "./describe.ts";
 export type { Check } from "./doctor/check.ts";

@@ -1,4 +1,4 @@
-import type { StuckEvent } from "@booking-events/operations";
+import { maxLetters, type StuckEvent } from "@booking-events/operations";
 import type { VNode } from "preact";
 import { type Fact, Facts } from "../page/facts.tsx";
 import { Layout } from "../page/layout.tsx";
@@ -7,7 +7,7 @@ import { Card } from "../page/section.tsx";
 import { TableSection } from "../page/table.tsx";
 import { Text } from "../page/text.tsx";
 import { useRole } from "../page/view.ts";
-import { type LetterFilter, maxLetters } from "./run-letters.ts";
+import type { LetterFilter } from "./run-letters.ts";
 import { eventColumns } from "./stuck-page.tsx";
 
 interface LettersPreviewProps {

@@ -3,6 +3,7 @@ import {
   type DeadLetter,
   discardDeadLetters,
   findLetters,
+  maxLetters,
   type Replay,
   replayDeadLetters,
 } from "@booking-events/operations";
@@ -17,8 +18,6 @@ export interface LetterFilter {
 }
 
 const maxExamples = 20;
-/** More in one task say nothing new, and need memory. */
-export const maxLetters = 50_000;
 
 /** Puts all open dead letters that match back into the queue, as a task. */
 export async function runReplay(tasks: Tasks, operations: ActingContext, filter: LetterFilter): Promise<Task> {

@@ -64,6 +64,18 @@ async function isMarked(): Promise<boolean> {
   return rows[0]?.marked === true;
 }
 
+test("of more letters than memory has room for, the oldest are taken, and it is said so", async () => {
+  await insertLetter(envelope);
+  await pool.query(
+    `insert into dead_letters (event_id, partner, error_code, error, attempts, envelope, failed_at)
+     select gen_random_uuid(), 'acme', 'TypeError', '', 15, '', now() - make_interval(secs => number)
+     from generate_series(1, 50000) as number`,
+  );
+  const { stderr } = await ops(["replay", "--all"], { stdin: "n\n", isTerminal: true });
+  expect(stderr).toContain("Only the oldest 50000 are taken.");
+  expect(stderr).toContain("Replay 50,000 dead letters (50000 × TypeError)");
+});
+
 describe("on a terminal", () => {
   test.each(["n", "", "what?"])("the answer %j changes nothing", async (answer) => {
     await insertLetter(envelope);

@@ -69,6 +69,11 @@ test("no line is wider than the terminal if that is possible", () => {
   }
 });
 
+test("a table may have more rows than a call may have arguments", () => {
+  const many = Array.from({ length: 200_000 }, () => rows[0] as Row);
+  expect(formatTable(columns, many, 100).lines).toHaveLength(200_000);
+});
+
 test("no value can control the terminal or break the line", () => {
   const { lines } = formatTable(columns, [["a\nb", "\u001b[2J", "\u009b31m", "\u202eabc"]], 100);
   expect(lines[0]).toBe(String.raw`a\u000ab  \u001b[2J  \u009b31m  \u202eabc`);

@@ -66,7 +66,8 @@ interface MeasuredColumn {
 
 function toMeasured<Row>({ header, value, minWidth = 0 }: Column<Row>, rows: Row[]): MeasuredColumn {
   const cells = rows.map((row) => printable(value(row)));
-  return { header, cells, width: Math.max(minWidth, ...[header, ...cells].map((text) => stringWidth(text))) };
+  const width = [header, ...cells].reduce((widest, text) => Math.max(widest, stringWidth(text)), minWidth);
+  return { header, cells, width };
 }
 
 function chooseShown(columns: MeasuredColumn[], width: number): MeasuredColumn[] {

@@ -6,6 +6,9 @@ import { requireKnown } from "../services/partners-file.ts";
 
 type LetterFilter = Parameters<typeof listDeadLetters>[1];
 
+/** More of them in one action say nothing new, and need memory. */
+export const maxLetters = 50_000;
+
 /** Finds dead letters, the oldest first. */
 export async function findLetters(context: Context, filter: LetterFilter): Promise<DeadLetter[]> {
   const letters = await readDatabase(context, (client) => listDeadLetters(client, filter));

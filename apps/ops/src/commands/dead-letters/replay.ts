@@ -1,4 +1,4 @@
-import { findLetters, findLettersOf, type Replay, replayDeadLetters } from "@booking-events/operations";
+import { findLetters, findLettersOf, maxLetters, type Replay, replayDeadLetters } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { partnerOption } from "../../terminal/arguments.ts";
@@ -17,7 +17,7 @@ export function addReplayCommand(deadLetters: Command, context: Context): void {
         "the order. A second replay is safe, since an event is never applied twice.",
     )
     .argument("[eventId...]", "UUIDs", collectEventIds)
-    .option("--all", "all open dead letters, or those that --partner and --code select")
+    .option("--all", "the open dead letters, up to 50,000 at once, or those that --partner and --code select")
     .addOption(partnerOption("with --all: only dead letters"))
     .option("--code <code>", "with --all: only dead letters with this error code")
     .option("--yes", "don't ask for confirmation")
@@ -37,8 +37,10 @@ Examples:
       if ((all === true) === eventIds.length > 0)
         throw new CommandFailure("Give either ids of events or --all.", { exitCode: 2 });
       const letters = await (all
-        ? findLetters(context, { partner, errorCode: code })
+        ? findLetters(context, { partner, errorCode: code, limit: maxLetters })
         : findLettersOf(context, eventIds));
+      if (letters.length === maxLetters)
+        context.notify(`Only the oldest ${maxLetters} are taken. Once they are applied, run it again for the others.`);
       const acting = actAs(context, by);
       const open = letters.filter(({ resolvedAt }) => resolvedAt === null);
       if (open.length > 0) await confirm(context, `Replay ${describeLetters(open)}`, yes);
