@@ -318,6 +318,23 @@ describe("bookings verify", () => {
     return stdout;
   }
 
+  test("tells of the first thousand bookings that differ, and counts the others", async () => {
+    const references = Array.from({ length: 1_002 }, (_, index) => `TRIP-${index}`);
+    await pool.query(
+      `insert into bookings (booking_key, booking_id, partner, reference_kind, reference, state, event_id, sequence,
+         last_sequence, revision, created_at, updated_at)
+       select key, gen_random_uuid(), 'acme', 'trip', reference, 'active', gen_random_uuid(), 1, 1, 1, now(), now()
+       from unnest($1::bytea[], $2::text[]) as booking (key, reference)`,
+      [references.map((reference) => bookingKey("acme", "trip", reference)), references],
+    );
+    const { stdout } = await ops("bookings", "verify");
+    expect(stdout.match(/^Booking TRIP-/gm)).toHaveLength(1_000);
+    expect(stdout).toMatch(/^… and 2 more\.\n1002 bookings/m);
+    const { repairs, ...counts } = JSON.parse((await ops("bookings", "repair", "--all", "--json")).stdout);
+    expect(repairs).toHaveLength(1_000);
+    expect(counts).toEqual({ bookings: 1_002, repaired: 0, refused: 1_002, isDryRun: true });
+  }, 120_000);
+
   test("finds no difference", async () => {
     await insertHistory(1);
     expect(await ok("bookings", "verify")).toBe("1 bookings with 2 events: 0 bookings differ from their logs.\n");
@@ -325,6 +342,7 @@ describe("bookings verify", () => {
       bookings: 1,
       events: 2,
       olderThanLog: 0,
+      differing: 0,
       different: [],
     });
   });

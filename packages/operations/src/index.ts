@@ -39,7 +39,7 @@ export { groupStuck, type StuckGroup, type StuckGroups } from "./bookings/group-
 export { type Proof, proveBooking, revealBooking, revealReasons, ticketPattern } from "./bookings/prove-booking.ts";
 export { countDifferences, renormaliseBookings } from "./bookings/renormalise-bookings.ts";
 export type { Repair } from "./bookings/repair-booking.ts";
-export { planRepairs, repairBookings } from "./bookings/repair-bookings.ts";
+export { planRepairs, type RepairSum, repairBookings } from "./bookings/repair-bookings.ts";
 export type { QueueView } from "./bookings/search-queue.ts";
 export type { StoryEvent } from "./bookings/tell-story.ts";
 export { type VerificationSum, verifyBookings } from "./bookings/verify-bookings.ts";

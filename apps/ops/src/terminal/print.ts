@@ -38,6 +38,11 @@ export function printPage<Row>(
   printRows(stdout, columns, found.slice(0, limit), options);
 }
 
+/** Says of how many more there is nothing to read. */
+export function printOmitted(output: Output, count: number): void {
+  if (count > 0) printLine(output, `… and ${count} more.`);
+}
+
 /** Prints what a command has found: as JSON, as a table, or in a sentence that says that there is nothing. */
 export function printRows<Row>(
   output: Output,

@@ -6,16 +6,18 @@ import { readDuplicateWindowMs } from "../services/worker-rules.ts";
 import { keysOf } from "./booking-keys.ts";
 import { type Repair, repairBooking } from "./repair-booking.ts";
 import { requireBookings } from "./require-bookings.ts";
-import { type BookingFilter, requireAny, verifyAll } from "./verify-bookings.ts";
+import { type BookingFilter, maxTold, requireAny, verifyAll } from "./verify-bookings.ts";
 
 export interface RepairSum {
   /** How many bookings were compared. */
   bookings: number;
+  /** How many of them are repaired, or would be. */
+  repaired: number;
+  /** How many can't be. */
+  refused: number;
+  /** The first of both. */
   repairs: Repair[];
 }
-
-/** More of them are only counted in what is recorded. */
-const maxBookingIds = 1_000;
 
 /**
  * Folds the events in the log again, and stores what the fold says where it differs. Each booking is repaired in a
@@ -35,7 +37,7 @@ export async function repairBookings(context: ActingContext, filter: BookingFilt
       isDryRun: false,
       onRepaired({ bookingId }) {
         did.bookings += 1;
-        if (did.bookings <= maxBookingIds) did.bookingIds.push(bookingId);
+        if (did.bookings <= maxTold) did.bookingIds.push(bookingId);
       },
     });
   });
@@ -52,7 +54,7 @@ async function repairEach(
   filter: BookingFilter,
   { isDryRun, onRepaired }: { isDryRun: boolean; onRepaired: (repair: Repair) => void },
 ): Promise<RepairSum> {
-  const sum: RepairSum = { bookings: 0, repairs: [] };
+  const sum: RepairSum = { bookings: 0, repaired: 0, refused: 0, repairs: [] };
   await withDatabase(context, async (pool) => {
     const options = {
       duplicateWindowMs: await readDuplicateWindowMs(context),
@@ -67,8 +69,11 @@ async function repairEach(
       // Compared again, under the booking's lock.
       const repair = await repairBooking(pool, key, options);
       if (repair === null) continue;
-      sum.repairs.push(repair);
-      if (repair.refused === null) onRepaired(repair);
+      if (sum.repairs.length < maxTold) sum.repairs.push(repair);
+      if (repair.refused === null) {
+        sum.repaired += 1;
+        onRepaired(repair);
+      } else sum.refused += 1;
     }
   });
   return sum;

@@ -117,7 +117,7 @@ test("a wrong booking gets the state of its log, and readers of the feed a chang
 
   const repaired = await ops("repair", "acme", "CANARY-1", "--yes", "--json");
   expect(JSON.parse(repaired.stdout)).toEqual({
-    ...{ bookings: 1, isDryRun: false },
+    ...{ bookings: 1, isDryRun: false, repaired: 1, refused: 0 },
     repairs: [
       {
         ...trip,

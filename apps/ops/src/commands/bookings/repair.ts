@@ -1,10 +1,10 @@
-import { planRepairs, type Repair, repairBookings } from "@booking-events/operations";
+import { planRepairs, type Repair, type RepairSum, repairBookings } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
 import { actAs, byOption } from "../../terminal/operator.ts";
-import { printHeading, printJson, printLine } from "../../terminal/print.ts";
+import { printHeading, printJson, printLine, printOmitted } from "../../terminal/print.ts";
 import { describeReference, referenceKindOption } from "../../terminal/reference.ts";
 
 export function addRepairCommand(bookings: Command, context: Context): void {
@@ -22,8 +22,8 @@ export function addRepairCommand(bookings: Command, context: Context): void {
     .addOption(byOption())
     .option(
       "--json",
-      "print a JSON object: bookings (how many were compared), isDryRun, repairs (partner, referenceKind, reference, " +
-        "bookingId, differences, change, revision, eventId, revised, refused)",
+      "print a JSON object: bookings (how many were compared), isDryRun, repaired and refused (how many), repairs (the " +
+        "first 1,000: partner, referenceKind, reference, bookingId, differences, change, revision, eventId, revised, refused)",
     )
     .addHelpText(
       "after",
@@ -43,25 +43,26 @@ Examples:
         throw new CommandFailure("Give the partner and the reference of a booking, or --all.", { exitCode: 2 });
       const isDryRun = yes !== true;
       const filter = { partner, reference, referenceKind };
-      const { bookings, repairs } = await (isDryRun
-        ? planRepairs(context, filter)
-        : repairBookings(actAs(context, by), filter));
-      if (json) printJson(context.stdout, { bookings, isDryRun, repairs });
-      else printRepairs(context, bookings, repairs, isDryRun);
-      if (repairs.some(({ refused }) => refused !== null))
-        throw new CommandFailure("Not every booking can be repaired from its log.");
+      const sum = await (isDryRun ? planRepairs(context, filter) : repairBookings(actAs(context, by), filter));
+      if (json) printJson(context.stdout, { ...sum, isDryRun });
+      else printRepairs(context, sum, isDryRun);
+      if (sum.refused > 0) throw new CommandFailure("Not every booking can be repaired from its log.");
     });
 }
 
-function printRepairs({ stdout }: Context, compared: number, repairs: Repair[], isDryRun: boolean): void {
+function printRepairs(
+  { stdout }: Context,
+  { bookings, repaired, refused, repairs }: RepairSum,
+  isDryRun: boolean,
+): void {
   for (const repair of repairs) {
     printHeading(stdout, `Booking ${describeReference(repair)} of ${repair.partner}`);
     for (const difference of repair.differences) printLine(stdout, `  ${difference}`);
     printLine(stdout, `  ${describeRepair(repair, isDryRun)}`);
   }
-  const possible = repairs.filter(({ refused }) => refused === null).length;
+  printOmitted(stdout, repaired + refused - repairs.length);
   const done = isDryRun ? "would be repaired. To repair them, add --yes" : "were repaired";
-  printLine(stdout, `${compared} bookings: ${possible} ${done}.`);
+  printLine(stdout, `${bookings} bookings: ${repaired} ${done}.`);
 }
 
 function describeRepair({ refused, change, revision, revised }: Repair, isDryRun: boolean): string {

@@ -3,7 +3,7 @@ import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { parseReference } from "../../terminal/arguments.ts";
 import { CommandFailure } from "../../terminal/command-failure.ts";
-import { printHeading, printJson, printLine } from "../../terminal/print.ts";
+import { printHeading, printJson, printLine, printOmitted } from "../../terminal/print.ts";
 import { describeReference, referenceKindOption } from "../../terminal/reference.ts";
 
 export function addVerifyCommand(bookings: Command, context: Context): void {
@@ -19,7 +19,8 @@ export function addVerifyCommand(bookings: Command, context: Context): void {
     .option(
       "--json",
       "print a JSON object: bookings, events, olderThanLog (how many bookings began before the log, and were compared " +
-        "from there), different (partner, referenceKind, reference, events, differences)",
+        "from there), differing (how many), different (the first 1,000: partner, referenceKind, reference, events, " +
+        "differences)",
     )
     .addHelpText(
       "after",
@@ -37,20 +38,18 @@ To correct what differs: ops bookings repair`,
 }
 
 function printSum({ stdout }: Context, sum: VerificationSum, asJson: boolean): void {
-  const { bookings, events, olderThanLog, different } = sum;
+  const { bookings, events, olderThanLog, differing, different } = sum;
   if (asJson) printJson(stdout, sum);
   else {
     for (const booking of different) {
       printHeading(stdout, `Booking ${describeReference(booking)} of ${booking.partner}`);
       for (const difference of booking.differences) printLine(stdout, `  ${difference}`);
     }
-    printLine(
-      stdout,
-      `${bookings} bookings with ${events} events: ${different.length} bookings differ from their logs.`,
-    );
+    printOmitted(stdout, differing - different.length);
+    printLine(stdout, `${bookings} bookings with ${events} events: ${differing} bookings differ from their logs.`);
     if (olderThanLog > 0)
       printLine(stdout, `${olderThanLog} bookings are older than the log, and were compared from there.`);
   }
-  if (different.length > 0)
+  if (differing > 0)
     throw new CommandFailure("Not every booking agrees with its log. To correct them: ops bookings repair --all");
 }
