@@ -143,10 +143,10 @@ async function findSearched(context: Context, search: GuestSearch, result: Found
   looked.push(`bookings, log and dead letters of all partners, by ${search.by}`);
   let everywhere: FoundGuest | undefined;
   if (knowsRedis(context.environment))
-    everywhere = await orUnseen("queue", unseen, () => findGuestEverywhere(context, search));
+    everywhere = await orUnseen("queue", unseen, () => findGuestEverywhere(context, search, maxFound + 1));
   else unseen.push("queue: REDIS_URL is not set");
   if (everywhere !== undefined) looked.push(`queue, by ${search.by}`);
-  const { exact, near } = everywhere ?? (await findGuest(context, search));
+  const { exact, near } = everywhere ?? (await findGuest(context, search, maxFound + 1));
   if (search.by === "reference" && knowsRedis(context.environment)) {
     const isOfBooking = ({ partner, subject }: RecordedRefusal) =>
       partner !== null && subject === subjectOf(partner, search.value);

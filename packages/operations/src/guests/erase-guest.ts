@@ -19,7 +19,7 @@ import { type Context, inBoth, type Pool } from "../context.ts";
 import { isUuid } from "../is-uuid.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { withDatabase } from "../services/database.ts";
-import { openKey } from "../services/digest-key.ts";
+import { openKey, readKey } from "../services/digest-key.ts";
 import { withRedis } from "../services/queue.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";
 import {
@@ -56,9 +56,23 @@ export interface Erased {
   appendOnlyFiles: Awaited<ReturnType<QueuedEvents["rewriteAppendOnlyFiles"]>>;
 }
 
-/** Finds what is stored of a guest, and what waits in the queue. */
-export async function findGuestEverywhere(context: Context, search: GuestSearch): Promise<FoundGuest> {
-  const found = await inBoth(context, (each) => withErasing(each, search, (erasing) => findEverywhere(erasing)));
+/**
+ * Finds what is stored of a guest, and what waits in the queue.
+ *
+ * @param limit of bookings, of dead letters, and of events in the queue. Default: none
+ */
+export async function findGuestEverywhere(context: Context, search: GuestSearch, limit?: number): Promise<FoundGuest> {
+  const found = await withQueue(context, async (queue) => {
+    const queued = await findQueued(queue, search, { limit });
+    return inBoth(context, (each) =>
+      withDatabase(each, async (pool) => {
+        await requireSameDatabase(each, pool);
+        const isTest = each.isTest === true;
+        const stored = await findStored(pool, await readKey(each, pool), search, { isTest, limit });
+        return { ...stored, queued: queued.filter((match) => match.isTest === isTest) };
+      }),
+    );
+  });
   return joinFindings(context, search, found);
 }
 
@@ -90,14 +104,20 @@ async function withErasing<Result>(
   search: GuestSearch,
   work: (erasing: Erasing) => Promise<Result>,
 ): Promise<Result> {
+  return withQueue(context, (queue) =>
+    withDatabase(context, async (pool) => {
+      await requireSameDatabase(context, pool);
+      return work({ pool, queue, key: await openKey(context, pool), search, isTest: context.isTest === true });
+    }),
+  );
+}
+
+async function withQueue<Result>(context: Context, work: (queue: QueuedEvents) => Promise<Result>): Promise<Result> {
   return withRedis(context, async (settings) => {
     const queue = await openQueuedEvents(settings);
     try {
       await queue.check();
-      return await withDatabase(context, async (pool) => {
-        await requireSameDatabase(context, pool);
-        return work({ pool, queue, key: await openKey(context, pool), search, isTest: context.isTest === true });
-      });
+      return await work(queue);
     } finally {
       queue.close();
     }
@@ -113,18 +133,34 @@ const maxRounds = 10;
  *
  * @param known names of bookings that have been erased; all events of them are found
  */
-async function findEverywhere(erasing: Erasing, known: ReadonlySet<string> = new Set()): Promise<Findings> {
-  const { pool, queue, key, search, isTest } = erasing;
-  const queued = new Map<string, QueuedMatch>();
-  for await (const events of queue.read())
+async function findEverywhere(
+  { pool, queue, key, search, isTest }: Erasing,
+  known: ReadonlySet<string>,
+): Promise<Findings> {
+  const queued = await findQueued(queue, search, { known });
+  return {
+    ...(await findStored(pool, key, search, { isTest })),
+    queued: queued.filter((match) => match.isTest === isTest),
+  };
+}
+
+async function findQueued(
+  queue: QueuedEvents,
+  search: GuestSearch,
+  { known = new Set(), limit = Number.POSITIVE_INFINITY }: { known?: ReadonlySet<string>; limit?: number | undefined },
+): Promise<QueuedMatch[]> {
+  const found = new Map<string, QueuedMatch>();
+  for await (const events of queue.read()) {
     for (const { shard, jobId, text, isTest: hasTestSubject } of events) {
       const match = matchEnvelope(search, text, (booking) => known.has(nameOf(booking)));
-      const isOfTest = match?.isReadable ? match.isTest : hasTestSubject;
+      if (match === undefined) continue;
+      const isTest = match.isReadable ? match.isTest : hasTestSubject;
       // A replay may have put the event into another shard as well.
-      if (match !== undefined && isOfTest === isTest)
-        queued.set(`${shard} ${jobId}`, { shard, jobId, match, isTest, closeness: match.closeness });
+      found.set(`${shard} ${jobId}`, { shard, jobId, match, isTest, closeness: match.closeness });
     }
-  return { ...(await findStored(pool, key, search, isTest)), queued: [...queued.values()] };
+    if (found.size >= limit) break;
+  }
+  return [...found.values()].slice(0, limit);
 }
 
 /**

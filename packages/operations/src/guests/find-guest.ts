@@ -37,18 +37,29 @@ export interface FoundGuest {
   near: Findings;
 }
 
-/** Finds what is stored of a guest, apart from what waits in the queue. */
-export async function findGuest(context: Context, search: GuestSearch): Promise<FoundGuest> {
+/**
+ * Finds what is stored of a guest, apart from what waits in the queue.
+ *
+ * @param limit of bookings, and of dead letters. Default: none
+ */
+export async function findGuest(context: Context, search: GuestSearch, limit?: number): Promise<FoundGuest> {
   const found = await inBoth(context, (each) =>
-    withDatabase(each, async (pool) => findStored(pool, await readKey(each, pool), search, each.isTest === true)),
+    withDatabase(each, async (pool) =>
+      findStored(pool, await readKey(each, pool), search, { isTest: each.isTest === true, limit }),
+    ),
   );
   return joinFindings(context, search, found);
 }
 
-/** @param isTest whether the pool is for the bookings of test partners */
-export async function findStored(pool: Pool, key: DigestKey, search: GuestSearch, isTest: boolean): Promise<Findings> {
-  const bookings = await findGuestBookings(pool, key, search);
-  const letters = await findGuestLetters(pool, search);
+/** @param options.isTest whether the pool is for the bookings of test partners */
+export async function findStored(
+  pool: Pool,
+  key: DigestKey,
+  search: GuestSearch,
+  { isTest, limit }: { isTest: boolean; limit?: number | undefined },
+): Promise<Findings> {
+  const bookings = await findGuestBookings(pool, key, search, limit);
+  const letters = await findGuestLetters(pool, search, limit);
   return {
     bookings: bookings.map((booking) => ({ ...booking, isTest })),
     letters: letters.map((letter) => ({ ...letter, isTest })),

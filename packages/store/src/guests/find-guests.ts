@@ -18,26 +18,37 @@ export interface GuestBooking extends BookingToErase {
 }
 
 const lettersPerPage = 200;
+const candidatesPerBooking = 10;
 /** If an index is missing, this reads all bookings. */
 const statementTimeoutMs = 15 * 60 * 1_000;
 
 /**
  * Finds the bookings of a guest: those that hold the value now, and those whose log does; and those that hold, or have
  * held, a similar one. By a consumer's reference, only trips that have it now.
+ *
+ * @param limit the newest are found. Many may have the address of one agency. Default: none
  */
-export function findGuestBookings(pool: pg.Pool, key: DigestKey, search: GuestSearch): Promise<GuestBooking[]> {
+export function findGuestBookings(
+  pool: pg.Pool,
+  key: DigestKey,
+  search: GuestSearch,
+  limit?: number,
+): Promise<GuestBooking[]> {
   return inTransaction(pool, async (connection) => {
     const client = await allowLongStatements(connection, statementTimeoutMs);
     // PostgreSQL reads a GIN index only by a bitmap scan.
     await client.query("set local enable_bitmapscan to on");
+    // Few candidates are another guest's.
+    const most = limit === undefined ? undefined : limit * candidatesPerBooking;
     const candidates =
       search.by === "reference"
-        ? await findByReference(client, search.value, search.partner)
-        : await findByContact(client, possibleGuestHashes(key, search.by, search.forms), search.partner);
+        ? await findByReference(client, search.value, search.partner, most)
+        : await findByContact(client, possibleGuestHashes(key, search.by, search.forms), search.partner, most);
     const found: GuestBooking[] = [];
     for (const candidate of candidates) {
       const closeness = await compare(client, candidate, search);
       if (closeness !== undefined) found.push({ ...candidate, closeness });
+      if (found.length === limit) break;
     }
     return found;
   });
@@ -54,11 +65,18 @@ interface CandidateRow extends Omit<Candidate, "event"> {
   createdAt: Date;
 }
 
-async function findByContact(client: Queryable, hashes: string[], partner: string | undefined): Promise<Candidate[]> {
+async function findByContact(
+  client: Queryable,
+  hashes: string[],
+  partner: string | undefined,
+  limit: number | undefined,
+): Promise<Candidate[]> {
   const { rows } = await client.query<CandidateRow>(
     `select ${candidateColumns} from bookings
-     where guest_hashes && $1::bigint[] and guest_hashes <> '{}' and ($2::text is null or partner = $2)`,
-    [hashes, partner ?? null],
+     where guest_hashes && $1::bigint[] and guest_hashes <> '{}' and ($2::text is null or partner = $2)
+     order by updated_at desc
+     limit $3`,
+    [hashes, partner ?? null, limit ?? null],
   );
   return rows.map(toCandidate);
 }
@@ -68,6 +86,7 @@ async function findByReference(
   client: Queryable,
   reference: string,
   partner: string | undefined,
+  limit: number | undefined,
 ): Promise<Candidate[]> {
   const partners = partner === undefined ? await findPartners(client) : [partner];
   const { rows } = await client.query<CandidateRow>(
@@ -85,8 +104,15 @@ async function findByReference(
        where outcome = 'expired' and reference = $1 and ($2::text is null or partner = $2)
          and not exists (select from bookings where bookings.booking_key = booking_events.booking_key)
        order by booking_key, sequence
-     )`,
-    [reference, partner ?? null, partners.map((id) => consumerHash(bookingKey(id, "consumer", reference)))],
+     )
+     order by "updatedAt" desc
+     limit $4`,
+    [
+      reference,
+      partner ?? null,
+      partners.map((id) => consumerHash(bookingKey(id, "consumer", reference))),
+      limit ?? null,
+    ],
   );
   return rows.map(toCandidate);
 }
@@ -143,8 +169,16 @@ export interface GuestLetter {
   booking: BookingToErase | undefined;
 }
 
-/** Finds the dead letters of a guest. No index leads to them: this reads all that have not been emptied. */
-export async function findGuestLetters(pool: pg.Pool, search: GuestSearch): Promise<GuestLetter[]> {
+/**
+ * Finds the dead letters of a guest. No index leads to them: this reads all that have not been emptied.
+ *
+ * @param limit of those that are found
+ */
+export async function findGuestLetters(
+  pool: pg.Pool,
+  search: GuestSearch,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<GuestLetter[]> {
   const found: GuestLetter[] = [];
   for (let after = "00000000-0000-0000-0000-000000000000"; ; ) {
     const { rows } = await pool.query<{ eventId: string; envelope: Buffer }>(
@@ -161,7 +195,7 @@ export async function findGuestLetters(pool: pg.Pool, search: GuestSearch): Prom
       found.push({ eventId, closeness, booking: match.isReadable ? match.booking : undefined });
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < lettersPerPage) return found;
+    if (last === undefined || rows.length < lettersPerPage || found.length >= limit) return found.slice(0, limit);
     after = last.eventId;
   }
 }
