@@ -381,6 +381,18 @@ describe("a filter", () => {
     await feed.save("A", { consumerTripArrivalDate: day(31) });
     expect(await ids("/changes?after=0", soon)).toEqual({ ids: [1, 3], last: 3 });
   });
+
+  test("of arrivals reports once that a booking leaves for another day, also when it had come too close", async () => {
+    const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    const soon = await subscribe("soon", { arrivalFromDays: 2, arrivalToDays: 14 });
+    await feed.save("A", { consumerTripArrivalDate: day(1) }, { ageMs: 3 * 86_400_000 });
+    await feed.save("A", { consumerTripArrivalDate: day(1), note: "is too close" });
+    await feed.save("A", { consumerTripArrivalDate: day(21) });
+    await feed.save("A", { consumerTripArrivalDate: day(21), note: "is too far" });
+    await feed.save("A", { consumerTripArrivalDate: day(22) });
+    for (let round = 0; round < 2; round += 1)
+      expect(await ids("/changes?after=0", soon)).toEqual({ ids: [1, 3], last: 5 });
+  });
 });
 
 describe("a snapshot", () => {

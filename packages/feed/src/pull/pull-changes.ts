@@ -35,6 +35,8 @@ export interface PulledPage {
 
 /** More than a page, since most of these may be left out, and none brings a payload. */
 const idsPerPage = 1_000;
+/** By these, a booking is inside a filter or outside. */
+const placeInFilter = ["consumerTripArrivalDate", "consumerTripDestinationCountryName"] as const;
 
 /**
  * Reads a page of the feed for a program that keeps its place itself, and may read what it has read before.
@@ -83,7 +85,14 @@ async function choose(
 }
 
 /** The content before the change tells this however often a page is read. If that is gone, the change is reported. */
-function before(filter: DeliveryFilter, { previousPayload, previousPayloadState, changedAt }: BookingChange): Handed {
-  const wasInside = previousPayload !== null && isInside(filter, { payload: previousPayload, changedAt });
-  return wasInside || previousPayloadState === "removed" ? "inside" : "outside";
+function before(
+  { arrival, ...others }: DeliveryFilter,
+  { payload, previousPayload, previousPayloadState, changedAt }: BookingChange,
+): Handed {
+  if (previousPayload === null) return previousPayloadState === "removed" ? "inside" : "outside";
+  // Days pass without a change: what is too close for the window now may have been pulled inside it.
+  const isMoved = placeInFilter.some((field) => payload?.[field] !== previousPayload[field]);
+  const fromDays = isMoved ? Number.NEGATIVE_INFINITY : (arrival?.fromDays ?? 0);
+  const seenThen = arrival === undefined ? others : { ...others, arrival: { ...arrival, fromDays } };
+  return isInside(seenThen, { payload: previousPayload, changedAt }) ? "inside" : "outside";
 }
