@@ -26,7 +26,8 @@ const eventId = "01a1fafe-d690-7608-9309-bff7f221cbc9";
 /** Those that the packages name. They are npm packages, too. */
 const node = `node-${process.platform}-${process.arch}`;
 const runtimes = [
-  { name: "Node 20", install: `${node}@20.20.2`, program: `${node}/bin/node`, args: [] },
+  // The oldest that can import JSON as the program below does.
+  { name: "Node 20", install: `${node}@20.10.0`, program: `${node}/bin/node`, args: [] },
   { name: "Node 22", install: `${node}@22.23.3`, program: `${node}/bin/node`, args: [] },
   { name: "Node 24", install: `${node}@24.21.0`, program: `${node}/bin/node`, args: [] },
   {

@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { createHash } from "node:crypto";
 import type pg from "pg";
 import { beginningOf } from "./pool.ts";
 import type { Queryable } from "./queryable.ts";
@@ -110,7 +110,7 @@ const statementNames = new Map<string, string>();
 
 /** A name means the same text in every process, even if a pooler passes as the server and mixes up connections. */
 function nameStatement(text: string): string {
-  const name = statementNames.get(text) ?? hash("sha256", text, "base64url");
+  const name = statementNames.get(text) ?? createHash("sha256").update(text).digest("base64url");
   statementNames.set(text, name);
   return name;
 }
