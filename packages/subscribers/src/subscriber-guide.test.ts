@@ -54,7 +54,7 @@ beforeAll(async () => {
     network: { allowPrivate: true },
   });
   const body = JSON.stringify({ ...testEvent(new Date()), data: { sent: { consumerGivenName: "Zoë 😀" } } });
-  await subscriber.post({ id: "arrivals_4711", body, signal: new AbortController().signal });
+  await subscriber.post({ id: "arrivals-4711", body, signal: new AbortController().signal });
   subscriber.close();
   server.close();
   [post] = posts as [Post];
@@ -69,7 +69,7 @@ describe.each(languages)("in $title,", ({ program, args, isHere }) => {
       { ...base, secret: oldSecret },
       { ...base, secret: createSigningKey("hmac") },
       { ...base, body: Buffer.concat([body, Buffer.from(" ")]) },
-      { ...base, headers: { ...headers, "webhook-id": "arrivals_4712" } },
+      { ...base, headers: { ...headers, "webhook-id": "arrivals-4712" } },
       { ...base, headers: { ...headers, "webhook-timestamp": String(Math.floor(Date.now() / 1_000) - 301) } },
       { ...base, headers: { ...headers, "webhook-timestamp": "soon" } },
       { ...base, headers: { ...headers, "webhook-signature": "v1," } },

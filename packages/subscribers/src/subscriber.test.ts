@@ -32,7 +32,7 @@ function subscriber(url: string, network: Partial<Network> = {}, more: Partial<S
 }
 
 const post = (to: Subscriber, { body = `{"a":1}`, signal = new AbortController().signal } = {}) =>
-  to.post({ id: "hotel_7", body, signal });
+  to.post({ id: "hotel-7", body, signal });
 
 async function listen(server: Server): Promise<number> {
   const sockets = new Set<Socket>();
@@ -73,7 +73,7 @@ test("a post arrives whole, and Standard Webhooks' own library accepts it", asyn
       "content-type": "application/cloudevents+json",
       "content-length": String(Buffer.byteLength(body)),
       "user-agent": expect.stringMatching(/^booking-events\/\d/),
-      "webhook-id": "hotel_7",
+      "webhook-id": "hotel-7",
     },
     body,
   });
@@ -230,9 +230,9 @@ describe("a connection", () => {
     expect(await post(to)).toMatchObject({ kind: "done" });
     expect(await post(to)).toMatchObject({ kind: "done" });
     expect(requests.map((request) => /^webhook-id: (.*)$/im.exec(request)?.[1])).toEqual([
-      "hotel_7",
-      "hotel_7",
-      "hotel_7",
+      "hotel-7",
+      "hotel-7",
+      "hotel-7",
     ]);
   });
 

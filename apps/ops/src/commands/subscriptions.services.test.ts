@@ -399,7 +399,9 @@ describe("test", () => {
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^arrivals answered 204 after \d+ ms\.\n$/);
     const { headers, body = "" } = got ?? {};
-    expect(JSON.parse(body)).toMatchObject({ specversion: "1.0", type: "booking.test" });
+    const event = JSON.parse(body);
+    expect(event).toMatchObject({ specversion: "1.0", type: "booking.test" });
+    expect(headers?.["webhook-id"]).toBe(`arrivals-${event.id}`);
     const { publicKey } = await json("show", "arrivals");
     const x = Buffer.from(publicKey.slice("whpk_".length), "base64").toString("base64url");
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });

@@ -33,7 +33,7 @@ export function postTestEvent(
     const event = testEvent(context.now());
     const startedAtMs = performance.now();
     const { signal } = new AbortController();
-    const outcome = await subscriber.post({ id: `${name}_${event.id}`, body: JSON.stringify(event), signal });
+    const outcome = await subscriber.post({ id: `${name}-${event.id}`, body: JSON.stringify(event), signal });
     subscriber.close();
     record.did = { outcome: outcome.kind, status: outcome.status };
     return { outcome, durationMs: Math.round(performance.now() - startedAtMs) };
