@@ -11,8 +11,9 @@ export function addAddCommand(subscriptions: Command, context: Context): void {
   addSettingOptions(subscriptions.command("add").argument("<name>", "letters, digits, - and _", parseName))
     .description(
       "Add a subscription: with --url, changes are posted there, signed; without, the subscriber pulls them with a " +
-        "token. It begins with the next change. Without --mode, it is latest; without --payload, thin. Filters decide of " +
-        "which bookings it begins to hear: it also hears when one of those is deleted, erased, or leaves the filter.",
+        "token. Posts begin with the next change; whoever pulls begins where it asks. Without --mode, it is latest; " +
+        "without --payload, thin. Filters decide of which bookings it begins to hear: it also hears when one of those is " +
+        "deleted, erased, or leaves the filter.",
     )
     .addOption(
       new Option("--signature <kind>", "hmac: with a secret; ed25519: with a public key (default: hmac)").choices([
