@@ -4,22 +4,31 @@ import { inTransaction, notePlace, type PullSubscription, readOneSnapshot } from
 import { toEvent } from "@booking-events/subscribers";
 import type { Pool } from "pg";
 import { filterOf } from "../subscriptions/filter-of.ts";
-import { PullRefused, tooManySnapshots } from "./pull-answers.ts";
+import { PullRefused, tooManySnapshots, unavailable } from "./pull-answers.ts";
 
 /** Each holds a connection, and keeps PostgreSQL from removing what has been deleted since it began. */
 const maxSnapshots = 2;
-/** How long a subscriber may take no bytes. */
-const drainTimeoutMs = 30_000;
+export const snapshotLimits = {
+  /** How long a subscriber may take nothing of a booking. */
+  drainTimeoutMs: 30_000,
+  /** For the whole. However slowly a subscriber reads, the next ones get their turn. */
+  longestMs: 3_600_000,
+};
+
+interface SnapshotsOptions {
+  database: Pool;
+  schema: string;
+  isStopping: () => boolean;
+  limits?: typeof snapshotLimits;
+}
 
 /** Gives subscribers all bookings at one position of the feed. */
 export class Snapshots {
-  readonly #database: Pool;
-  readonly #schema: string;
+  readonly #options: Required<SnapshotsOptions>;
   readonly #underWay = new Set<string>();
 
-  constructor({ database, schema }: { database: Pool; schema: string }) {
-    this.#database = database;
-    this.#schema = schema;
+  constructor(options: SnapshotsOptions) {
+    this.#options = { limits: snapshotLimits, ...options };
   }
 
   /**
@@ -32,30 +41,38 @@ export class Snapshots {
     const { name } = subscription;
     if (this.#underWay.size >= maxSnapshots || this.#underWay.has(name)) throw new PullRefused(tooManySnapshots);
     this.#underWay.add(name);
+    const timer = setTimeout(() => response.destroy(), this.#options.limits.longestMs);
     try {
       await this.#stream(subscription, response);
     } finally {
+      clearTimeout(timer);
       this.#underWay.delete(name);
     }
   }
 
   async #stream(subscription: PullSubscription, response: ServerResponse): Promise<void> {
     const { name, payload } = subscription;
-    await inTransaction(this.#database, async (client) => {
+    const { database, schema, isStopping, limits } = this.#options;
+    await inTransaction(database, async (client) => {
       await client.query(readOneSnapshot);
-      await client.query(`set local idle_in_transaction_session_timeout to ${2 * drainTimeoutMs}`);
-      const options = { name, schema: this.#schema, filter: filterOf(subscription), memory: this.#database };
+      // If this process can't end it.
+      const idleMs = limits.longestMs + limits.drainTimeoutMs;
+      await client.query(`set local idle_in_transaction_session_timeout to ${idleMs}`);
+      const options = { name, schema, filter: filterOf(subscription), memory: database };
       const { position, pages } = await pullSnapshot(client, options);
       // What is given of a filter is remembered with the reader, so there must be one.
-      await notePlace(this.#database, name, position);
+      await notePlace(database, name, position);
+      // A filter may leave out all bookings for longer than a connection may be silent.
+      response.setTimeout(limits.longestMs);
+      response.shouldKeepAlive = false;
       response.writeHead(200, { "Content-Type": "application/x-ndjson", "Cache-Control": "no-store" });
-      await send(response, `${JSON.stringify({ position })}\n`);
+      await send(response, `${JSON.stringify({ position })}\n`, limits);
       for await (const bookings of pages) {
-        const lines = bookings.map((booking) => {
+        if (isStopping()) throw new PullRefused(unavailable);
+        for (const booking of bookings) {
           const { id: _, ...event } = toEvent(booking, { payload, changedFields: null });
-          return `${JSON.stringify(event)}\n`;
-        });
-        await send(response, lines.join(""));
+          await send(response, `${JSON.stringify(event)}\n`, limits);
+        }
       }
     });
     response.end();
@@ -63,7 +80,7 @@ export class Snapshots {
 }
 
 /** @throws SlowSubscriber */
-async function send(response: ServerResponse, text: string): Promise<void> {
+async function send(response: ServerResponse, text: string, { drainTimeoutMs }: typeof snapshotLimits): Promise<void> {
   if (response.destroyed) throw new SlowSubscriber("The subscriber has hung up.");
   if (response.write(text)) return;
   await new Promise<void>((resolve, reject) => {
