@@ -6,11 +6,17 @@ const maxConnections = 2_000;
 /** For receiving a request, which has no body. */
 const requestTimeoutMs = 10_000;
 const headersTimeoutMs = 5_000;
+/** How long a connection may have no traffic during a request: an answer that nobody reads. Twice the longest wait. */
+const silenceTimeoutMs = 60_000;
 /** Longer than most load balancers keep idle connections: as KEEP_ALIVE_TIMEOUT_MS of ingest and lookup. */
 const keepAliveTimeoutMs = 650_000;
 const maxHeaderBytes = 8_192;
 
-export function createPullServer(answer: RequestListener, logger: Logger): Server {
+export function createPullServer(
+  answer: RequestListener,
+  logger: Logger,
+  { timeoutMs = silenceTimeoutMs }: { timeoutMs?: number } = {},
+): Server {
   const server = createServer(
     {
       requestTimeout: requestTimeoutMs,
@@ -20,6 +26,7 @@ export function createPullServer(answer: RequestListener, logger: Logger): Serve
     },
     answer,
   );
+  server.timeout = timeoutMs;
   server.maxConnections = maxConnections;
   server.on("drop", () => logger.warn({ maxConnections }, "a connection was refused: too many are open"));
   return server;

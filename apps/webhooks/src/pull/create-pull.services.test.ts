@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { Agent, createServer, type IncomingMessage, request, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -464,6 +464,42 @@ describe("a snapshot", () => {
       await again.text();
       expect(again.status).toBe(200);
     });
+  });
+});
+
+describe("a connection", () => {
+  const headers = () => ({ Authorization: `Bearer ${token}` });
+
+  async function connectionOf(path: string, headers: Record<string, string>): Promise<string | undefined> {
+    const [response] = (await once(request(`${origin}${path}`, { agent, headers }).end(), "response")) as [
+      IncomingMessage,
+    ];
+    response.resume();
+    return response.headers.connection;
+  }
+
+  const agent = new Agent({ keepAlive: true });
+  afterAll(() => agent.destroy());
+
+  test("is kept for who has a token, and nobody else", async () => {
+    expect(await connectionOf("/changes", headers())).toBe("keep-alive");
+    expect(await connectionOf("/changes", {})).toBe("close");
+    expect(await connectionOf("/changes", { Authorization: `Bearer ${"a".repeat(43)}` })).toBe("close");
+    expect(await connectionOf("/", {})).toBe("close");
+  });
+
+  test("whose answer is not read counts as under way", async () => {
+    for (let number = 1; number <= 70; number += 1) await feed.save(`T-${number}`, { note: "x".repeat(60_000) });
+    const full = await subscribe("full", { payload: "full" });
+    const unread = Array.from({ length: 10 }, () => {
+      const socket = connect(Number(new URL(origin).port), "127.0.0.1");
+      socket.write(`GET /changes?limit=1000 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${full}\r\n\r\n`);
+      return socket;
+    });
+    await Promise.all(unread.map((socket) => once(socket, "readable")));
+    expect((await get("/changes?after=70", { as: full })).status).toBe(429);
+    for (const socket of unread) socket.destroy();
+    await waitFor(async () => expect((await get("/changes?after=70", { as: full })).status).toBe(200));
   });
 });
 

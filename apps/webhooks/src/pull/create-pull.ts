@@ -73,17 +73,24 @@ async function answerRequest(request: IncomingMessage, response: ServerResponse,
   const startedAtMs = performance.now();
   const { pathname, searchParams } = readUrl(request);
   const path = pathOf(pathname);
-  // A request with a body is not read, so its connection can't be used again.
-  if (hasBody(request) || services.isStopping()) response.shouldKeepAlive = false;
+  const { shouldKeepAlive } = response;
+  // A request without a valid token closes its connection, so each further guess costs its sender a new one.
+  response.shouldKeepAlive = false;
   try {
     if (path === undefined) throw new PullRefused(noSuchPath);
     if (request.method !== "GET") throw new PullRefused(wrongMethod);
     if (services.isStopping()) throw new PullRefused(unavailable);
     const { name } = await authenticate(request, services);
-    await services.limiter.admit(name, (read) => {
-      if (path === "snapshot") return answerSnapshot(request, response, services);
-      const question = { request, query: readQuery(searchParams), read, isGone: goneSignal(response) };
-      return answerChanges(question, services).then((page) => sendPage(response, page));
+    // A body is not read, so what follows it can't be, either.
+    response.shouldKeepAlive = shouldKeepAlive && !hasBody(request) && !services.isStopping();
+    await services.limiter.admit(name, async (read) => {
+      if (path === "snapshot") await answerSnapshot(request, response, services);
+      else {
+        const question = { request, query: readQuery(searchParams), read, isGone: goneSignal(response) };
+        sendPage(response, await answerChanges(question, services));
+      }
+      // Until then, what the subscriber has not read takes memory.
+      if (!response.closed) await new Promise((resolve) => response.once("close", resolve));
     });
   } catch (error) {
     refuse(response, error, services);
@@ -161,16 +168,19 @@ function refuse(response: ServerResponse, error: unknown, { logger }: Services):
   }
   if (!(error instanceof PullRefused)) logger.error({ err: error }, "a request of a subscriber failed");
   const { status, code, message, headers } = error instanceof PullRefused ? error.answer : internalError;
-  send(response, status, JSON.stringify({ message, code }), headers);
+  send(response, { status, body: JSON.stringify({ message, code }), headers });
 }
 
 /** The changes are JSON already. */
 function sendPage(response: ServerResponse, { changes, last }: Page): void {
-  send(response, 200, `{"changes":[${changes.join(",")}],"last":${last}}`);
+  send(response, { status: 200, body: `{"changes":[${changes.join(",")}],"last":${last}}` });
 }
 
 /** An erasure changes earlier pages, so nobody may keep an answer. */
-function send(response: ServerResponse, status: number, body: string, headers: Record<string, string> = {}): void {
+function send(
+  response: ServerResponse,
+  { status, body, headers = {} }: { status: number; body: string; headers?: Record<string, string> | undefined },
+): void {
   response.writeHead(status, {
     "Content-Type": "application/json; charset=utf-8",
     "Cache-Control": "no-store",
