@@ -3,7 +3,7 @@ import type { Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { createLogger } from "@booking-events/runtime";
 import { expect, onTestFinished, test } from "vitest";
-import { createPullServer } from "./pull-server.ts";
+import { createPullServer, stopPullServer } from "./pull-server.ts";
 
 /** More than the kernel keeps for a connection. */
 const large = Buffer.alloc(64 * 2 ** 20);
@@ -22,7 +22,7 @@ async function start(timeoutMs?: number): Promise<Server> {
 }
 
 /** Opens a connection from which nothing is read. @returns the server's side of it */
-async function open(server: Server, sent: string): Promise<Socket> {
+async function open(server: Server, sent = ""): Promise<Socket> {
   const { port } = server.address() as AddressInfo;
   const client = connect(port, "127.0.0.1").on("error", () => {});
   onTestFinished(() => void client.destroy());
@@ -38,4 +38,13 @@ test("a connection whose answer nobody reads is closed", async () => {
   const socket = await open(server, request);
   await once(socket, "close");
   expect(socket.bytesWritten).toBeGreaterThan(0);
+});
+
+test("a stop waits for no connection on which nothing is sent, and for no answer that nobody reads", async () => {
+  const server = await start();
+  await open(server);
+  const unread = await open(server, request);
+  await expect.poll(() => unread.bytesWritten).toBeGreaterThan(0);
+  await stopPullServer(server, 200);
+  expect(unread.destroyed).toBe(true);
 });

@@ -11,6 +11,8 @@ const silenceTimeoutMs = 60_000;
 /** Longer than most load balancers keep idle connections: as KEEP_ALIVE_TIMEOUT_MS of ingest and lookup. */
 const keepAliveTimeoutMs = 650_000;
 const maxHeaderBytes = 8_192;
+/** Connections that are still open this long after a stop are closed. Shutdown waits for no more than 12 s. */
+const longestStopMs = 5_000;
 
 export function createPullServer(
   answer: RequestListener,
@@ -30,4 +32,12 @@ export function createPullServer(
   server.maxConnections = maxConnections;
   server.on("drop", () => logger.warn({ maxConnections }, "a connection was refused: too many are open"));
   return server;
+}
+
+/** Takes no more connections, closes idle ones, and waits for the requests under way. */
+export async function stopPullServer(server: Server, timeLimitMs = longestStopMs): Promise<void> {
+  // Node takes a connection on which nothing was sent yet for a busy one.
+  const timer = setTimeout(() => server.closeAllConnections(), timeLimitMs);
+  await server[Symbol.asyncDispose]();
+  clearTimeout(timer);
 }

@@ -25,7 +25,7 @@ import {
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import { createPull } from "./pull/create-pull.ts";
-import { createPullServer } from "./pull-server.ts";
+import { createPullServer, stopPullServer } from "./pull-server.ts";
 import { Consumers } from "./subscriptions/consumers.ts";
 import { watchSubscriptions } from "./subscriptions/watch-subscriptions.ts";
 import { WebhooksMetrics } from "./webhooks-metrics.ts";
@@ -75,8 +75,7 @@ export async function runWebhooks(environment: NodeJS.ProcessEnv): Promise<void>
   const shutdown = installGracefulShutdown({
     async finishWork() {
       stopping.abort();
-      // The server takes no more connections, closes idle ones, and waits for the requests under way.
-      await Promise.all([delivering, server[Symbol.asyncDispose]()]);
+      await Promise.all([delivering, stopPullServer(server)]);
     },
     async closeConnections() {
       healthServer.close();

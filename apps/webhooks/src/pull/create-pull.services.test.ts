@@ -488,6 +488,17 @@ describe("a connection", () => {
     expect(await connectionOf("/", {})).toBe("close");
   });
 
+  test("on which a subscriber waited ends with its answer when the process stops", async () => {
+    const waiting = connectionOf("/changes?after=0&wait=30", headers());
+    await untilNoted("warehouse");
+    try {
+      isStopping = true;
+      expect(await waiting).toBe("close");
+    } finally {
+      isStopping = false;
+    }
+  });
+
   test("whose answer is not read counts as under way", async () => {
     for (let number = 1; number <= 70; number += 1) await feed.save(`T-${number}`, { note: "x".repeat(60_000) });
     const full = await subscribe("full", { payload: "full" });

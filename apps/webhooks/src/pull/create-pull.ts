@@ -82,12 +82,12 @@ async function answerRequest(request: IncomingMessage, response: ServerResponse,
     if (services.isStopping()) throw new PullRefused(unavailable);
     const { name } = await authenticate(request, services);
     // A body is not read, so what follows it can't be, either.
-    response.shouldKeepAlive = shouldKeepAlive && !hasBody(request) && !services.isStopping();
+    response.shouldKeepAlive = shouldKeepAlive && !hasBody(request);
     await services.limiter.admit(name, async (read) => {
       if (path === "snapshot") await answerSnapshot(request, response, services);
       else {
         const question = { request, query: readQuery(searchParams), read, isGone: goneSignal(response) };
-        sendPage(response, await answerChanges(question, services));
+        sendPage(response, await answerChanges(question, services), services);
       }
       // Until then, what the subscriber has not read takes memory.
       if (!response.closed) await new Promise((resolve) => response.once("close", resolve));
@@ -160,27 +160,30 @@ async function orUnavailable<Result>(reading: Promise<Result>, { logger }: Servi
   }
 }
 
-function refuse(response: ServerResponse, error: unknown, { logger }: Services): void {
+function refuse(response: ServerResponse, error: unknown, services: Services): void {
   // A snapshot that is cut off must not look like a whole one.
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  if (!(error instanceof PullRefused)) logger.error({ err: error }, "a request of a subscriber failed");
+  if (!(error instanceof PullRefused)) services.logger.error({ err: error }, "a request of a subscriber failed");
   const { status, code, message, headers } = error instanceof PullRefused ? error.answer : internalError;
-  send(response, { status, body: JSON.stringify({ message, code }), headers });
+  send(response, { status, body: JSON.stringify({ message, code }), headers }, services);
 }
 
 /** The changes are JSON already. */
-function sendPage(response: ServerResponse, { changes, last }: Page): void {
-  send(response, { status: 200, body: `{"changes":[${changes.join(",")}],"last":${last}}` });
+function sendPage(response: ServerResponse, { changes, last }: Page, services: Services): void {
+  send(response, { status: 200, body: `{"changes":[${changes.join(",")}],"last":${last}}` }, services);
 }
 
 /** An erasure changes earlier pages, so nobody may keep an answer. */
 function send(
   response: ServerResponse,
   { status, body, headers = {} }: { status: number; body: string; headers?: Record<string, string> | undefined },
+  { isStopping }: Services,
 ): void {
+  // A stop waits for all connections.
+  if (isStopping()) response.shouldKeepAlive = false;
   response.writeHead(status, {
     "Content-Type": "application/json; charset=utf-8",
     "Cache-Control": "no-store",
