@@ -53,15 +53,16 @@ test("Caddy is in front of each ingest of its profile, and gets each variable th
   expect(ingests.length).toBeGreaterThan(1);
   expect(environment["INGEST_UPSTREAMS"]?.split(" ")).toEqual(ingests.map((name) => `${name}:8080`));
   expect(environment["LOOKUP_UPSTREAMS"]).toBe("lookup:8080");
+  expect(environment["WEBHOOKS_UPSTREAMS"]).toBe("webhooks:8083");
   const read = [...caddyfile.matchAll(/\{\$(\w+)\}/g)].map(([, name]) => name);
   // GOMEMLIMIT is Go's own.
   expect(Object.keys(environment).toSorted()).toEqual([...new Set([...read, "GOMEMLIMIT"])].toSorted());
   for (const name of [...ingests, "lookup"]) expect(services[name]?.environment).toHaveProperty("TRUSTED_PROXY_HOPS");
 });
 
-test("an ingest that stops accepts events until Caddy has noticed it", () => {
+test("a process that stops answers until Caddy has noticed it", () => {
   const noticedAfterMs = (secondsOf(caddyfile, "health_interval") + secondsOf(caddyfile, "health_timeout")) * 1_000;
-  for (const [name, service] of Object.entries(services).filter(([name]) => name.startsWith("ingest"))) {
+  for (const [name, service] of Object.entries(services).filter(([name]) => /^(ingest|lookup|webhooks)/.test(name))) {
     expect(shutdownDelayMs(service), name).toBeGreaterThanOrEqual(noticedAfterMs);
   }
 });
@@ -121,7 +122,7 @@ test("the admin ports are open to Caddy and Prometheus, and published nowhere", 
     "webhooks",
     "operators",
   ]);
-  expect(beside("webhooks")).toEqual(["webhooks"]);
+  expect(beside("webhooks")).toEqual(["caddy", "webhooks"]);
   expect(beside("operators")).toEqual(["console", "prometheus", "alertmanager", "grafana"]);
 });
 

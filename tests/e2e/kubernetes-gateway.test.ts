@@ -44,6 +44,12 @@ describe("the gateway sends", () => {
   const caddyfile = readFileSync("deploy/Caddyfile", "utf8");
   const questions = /^\t@question path (.+)$/m.exec(caddyfile)?.[1]?.split(" ") ?? [];
 
+  const pulls = /^\t@pull path (.+)$/m.exec(caddyfile)?.[1]?.split(" ") ?? [];
+
+  test.each(pulls)("%s to webhooks, as Caddy does", (path) => {
+    expect(serviceOf(path)).toBe("booking-events-webhooks");
+  });
+
   test.each(questions)("%s to lookup, as Caddy does", (pattern) => {
     expect(serviceOf(pattern.replace("*", "secret/acme"))).toBe("booking-events-lookup");
   });
@@ -57,8 +63,6 @@ describe("the gateway sends", () => {
     ["/docs", "ingest"],
     ["/", "ingest"],
     ["/no/such/path", "ingest"],
-    ["/changes", "webhooks"],
-    ["/changes/snapshot", "webhooks"],
     ["/changes/other", "ingest"],
   ])("%s to %s", (path, component) => {
     expect(serviceOf(path)).toBe(`booking-events-${component}`);

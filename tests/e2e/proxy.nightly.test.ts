@@ -21,7 +21,7 @@ const event = JSON.stringify({ consumerTripPartnerExternalReference: "TRIP-1" })
 const program = await findCaddy(console.log);
 const surroundings = prepareSurroundings(secret);
 let redis: Redis;
-let [port, adminPort, lookupPort, lookupAdminPort] = [0, 0, 0, 0];
+let [port, adminPort, lookupPort, lookupAdminPort, webhooksPort, webhooksAdminPort] = [0, 0, 0, 0, 0, 0];
 let caddy: Caddy;
 let ingests: RunningApp[];
 const unread: TLSSocket[] = [];
@@ -29,13 +29,13 @@ const unread: TLSSocket[] = [];
 describe.skipIf(program === undefined)("behind deploy/Caddyfile", () => {
   beforeAll(async () => {
     redis = new Redis(redisUrl());
-    [port = 0, adminPort = 0, lookupPort = 0, lookupAdminPort = 0] = await Promise.all(
-      Array.from({ length: 4 }, freePort),
-    );
+    [port = 0, adminPort = 0, lookupPort = 0, lookupAdminPort = 0, webhooksPort = 0, webhooksAdminPort = 0] =
+      await Promise.all(Array.from({ length: 6 }, freePort));
     caddy = await startCaddy(program ?? "", {
       upstreams: hosts.map((host) => `${host}:${port}`),
       adminPort,
       lookup: { upstream: `127.0.0.1:${lookupPort}`, adminPort: lookupAdminPort },
+      webhooks: { upstream: `127.0.0.1:${webhooksPort}`, adminPort: webhooksAdminPort },
     });
   });
 
@@ -136,6 +136,33 @@ describe.skipIf(program === undefined)("behind deploy/Caddyfile", () => {
     });
     expect(findLeaks(caddy.output(), { secret, "an event's id": eventId })).toEqual([]);
   });
+
+  test("subscribers reach webhooks, may wait for half a minute, and get 503 while there is none", async () => {
+    const token = "t".repeat(43);
+    const pull = {
+      method: "GET",
+      path: "/changes?wait=canary",
+      headers: { Authorization: `Bearer ${token}` },
+      body: "",
+    };
+    const { status, headers, body } = await post(pull);
+    expect([status, headers["retry-after"], JSON.parse(body).code]).toEqual([503, "5", "unavailable"]);
+    const slow = createServer(({ url }, response) => {
+      setTimeout(() => response.end("{}"), url === "/changes/snapshot" ? 0 : 25_000);
+    });
+    slow.listen(webhooksPort, "127.0.0.1");
+    const healthy = createServer((_request, response) => void response.end()).listen(webhooksAdminPort, "127.0.0.1");
+    await Promise.all([once(slow, "listening"), once(healthy, "listening")]);
+    await waitFor(async () => expect((await post({ ...pull, path: "/changes/snapshot" })).status).toBe(200), {
+      timeoutMs: 60_000,
+    });
+    expect((await post(pull)).body).toBe("{}");
+    slow.close();
+    healthy.close();
+    expect(caddy.output()).toContain('"uri":"/changes"');
+    expect(caddy.output()).toContain('"uri":"/changes/snapshot"');
+    expect(findLeaks(caddy.output(), { token, query: "canary" })).toEqual([]);
+  }, 120_000);
 
   test("plain HTTP is refused, not redirected", async () => {
     const answer = await fetch(`http://127.0.0.1:${caddy.httpPort}${path}`, {

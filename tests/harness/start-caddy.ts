@@ -18,6 +18,8 @@ export async function findCaddy(say: (line: string) => void): Promise<string | u
   return program;
 }
 
+const nobody = { upstream: "127.0.0.1:1", adminPort: 1 };
+
 /**
  * Runs deploy/Caddyfile for `localhost`, on free ports of 127.0.0.1, with a certificate that Caddy creates.
  *
@@ -25,17 +27,20 @@ export async function findCaddy(say: (line: string) => void): Promise<string | u
  * @param options.upstreams every ingest, as host:port
  * @param options.adminPort of every ingest
  * @param options.lookup default: there is none
+ * @param options.webhooks likewise
  */
 export async function startCaddy(
   program: string,
   {
     upstreams,
     adminPort,
-    lookup = { upstream: "127.0.0.1:1", adminPort: 1 },
+    lookup = nobody,
+    webhooks = nobody,
   }: {
     upstreams: readonly string[];
     adminPort: number;
-    lookup?: { upstream: string; adminPort: number };
+    lookup?: typeof nobody;
+    webhooks?: typeof nobody;
   },
 ) {
   const folder = await mkdtemp(join(tmpdir(), "booking-events-proxy-"));
@@ -50,6 +55,8 @@ export async function startCaddy(
     INGEST_ADMIN_PORT: String(adminPort),
     LOOKUP_UPSTREAMS: lookup.upstream,
     LOOKUP_ADMIN_PORT: String(lookup.adminPort),
+    WEBHOOKS_UPSTREAMS: webhooks.upstream,
+    WEBHOOKS_ADMIN_PORT: String(webhooks.adminPort),
   };
   const child = spawn(program, ["run", "--config", "-"], {
     env: variables,
@@ -95,8 +102,9 @@ function readConfig(
   const file = join(variables["HOME"] ?? "", "Caddyfile");
   const written = readFileSync("deploy/Caddyfile", "utf8");
   const isOld = /^v?2\.[0-6]\./.test(execFileSync(program, ["version"], { encoding: "utf8" }));
-  // Debian 12 has Caddy 2.6, which does not know it. All but batches works without.
-  writeFileSync(file, isOld ? written.replace(/^\s*enable_full_duplex$/m, "") : written);
+  // Debian 12 has Caddy 2.6, which does not know it, and writes arguments otherwise. All but batches works without.
+  const forOld = () => written.replace(/^\s*enable_full_duplex$/m, "").replace("{args[0]}", "{args.0}");
+  writeFileSync(file, isOld ? forOld() : written);
   const adapt = ["adapt", "--adapter", "caddyfile", "--config", file];
   const config: CaddyConfig = JSON.parse(
     execFileSync(program, adapt, { env: variables, encoding: "utf8", stdio: "pipe" }),
