@@ -102,9 +102,8 @@ function readConfig(
   const file = join(variables["HOME"] ?? "", "Caddyfile");
   const written = readFileSync("deploy/Caddyfile", "utf8");
   const isOld = /^v?2\.[0-6]\./.test(execFileSync(program, ["version"], { encoding: "utf8" }));
-  // Debian 12 has Caddy 2.6, which does not know it, and writes arguments otherwise. All but batches works without.
-  const forOld = () => written.replace(/^\s*enable_full_duplex$/m, "").replace("{args[0]}", "{args.0}");
-  writeFileSync(file, isOld ? forOld() : written);
+  // Debian 12 has Caddy 2.6, which does not know it. All but batches works without.
+  writeFileSync(file, isOld ? written.replace(/^\s*enable_full_duplex$/m, "") : written);
   const adapt = ["adapt", "--adapter", "caddyfile", "--config", file];
   const config: CaddyConfig = JSON.parse(
     execFileSync(program, adapt, { env: variables, encoding: "utf8", stdio: "pipe" }),
