@@ -86,11 +86,10 @@ test("a partner sees what it sent wrong, what came of the rest, and nothing of o
       { id: "s1", isInUse: true, isValid: true, expiresAt },
       { id: "s2", isInUse: false, isValid: false },
     ],
-    limits: { ...noLimit, bytesToday: expect.any(Number) },
+    limits: { ...noLimit, bytesToday: expect.toSatisfy((bytes: number) => bytes > 100) },
   };
   await waitFor(async () => expect((await ask(lookup)).body.notices).toHaveLength(2), { timeoutMs: 30_000 });
   const activity = await untilActivity(lookup, expected);
-  expect(activity.limits.bytesToday).toBeGreaterThan(100);
 
   const hour = activity.hours.find(({ answers }) => answers.length > 0);
   const answers = activity.hours.flatMap((one) => one.answers);
