@@ -334,6 +334,23 @@ describe("a quota of bytes", () => {
     expect(takes.map(({ bytes }) => bytes)).toEqual([0, 400, 0, 400]);
   });
 
+  test("is counted when Redis replies again, though nobody asks for tokens", async () => {
+    await requestWithTake(limited, {});
+    await request(9, limited);
+    limiter.count(limited, 400);
+    await requestWithTake(limited, "fails");
+    const stopped = limiter.stop();
+    for (let call = 0; call < 2; call += 1) {
+      await nextTurn();
+      takes.at(-1)?.answer({});
+    }
+    await stopped;
+    expect(takes.slice(2)).toMatchObject([
+      { wanted: 0, bytes: 0 },
+      { wanted: 0, bytes: 400 },
+    ]);
+  });
+
   test("is counted once if Redis replies late, however often it is tried again", async () => {
     await requestWithTake(limited, {});
     await request(9, limited);

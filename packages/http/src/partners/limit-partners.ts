@@ -149,6 +149,10 @@ export class PartnerLimiter {
     const bucket = this.#bucketOf(partner);
     bucket.uncountedBytes += bytes;
     this.#uncounted.add(bucket);
+    this.#countSoon();
+  }
+
+  #countSoon(): void {
     this.#countTimer ??= setTimeout(() => void this.#countAll(), countIntervalMs).unref();
   }
 
@@ -167,8 +171,11 @@ export class PartnerLimiter {
 
   async #countAll(): Promise<void> {
     this.#countTimer = undefined;
+    const [first] = this.#uncounted;
+    // A trial. No request may come that makes one.
+    if (!this.#isShared && first !== undefined) await this.#takeFromRedis(first, 0, { ahead: 0 });
     // While Redis provides no tokens, they wait until it provides some again.
-    if (!this.#isShared) return;
+    if (!this.#isShared) return this.#countSoon();
     const buckets = [...this.#uncounted];
     this.#uncounted.clear();
     await Promise.all(
