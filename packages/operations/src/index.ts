@@ -59,13 +59,13 @@ export { exportedColumns, exportRows } from "./export/export-rows.ts";
 export { describeBehind, describeReaderState, toProgress } from "./feed/describe-reader.ts";
 export {
   discardReaderLetters,
-  type LetterOwner,
   listParked,
   listReaderLetters,
   replayReaderLetters,
   requireLetters,
 } from "./feed/reader-letters.ts";
-export { listReaders, removeReader, replayReader, resetReader } from "./feed/readers.ts";
+export { listReaders, type NamedReader, removeReader, resetReader } from "./feed/readers.ts";
+export { replayFeed } from "./feed/replay-feed.ts";
 export { type Found, type FoundByText, findText } from "./find/find-text.ts";
 export { type Counts, type Erased, eraseGuest, findGuestEverywhere } from "./guests/erase-guest.ts";
 export { type Findings, type FoundGuest, findGuest, isNothing } from "./guests/find-guest.ts";
@@ -112,7 +112,6 @@ export {
   findSubscription,
   pauseSubscription,
   removeSubscription,
-  replaySubscription,
   resumeSubscription,
   rotateSubscription,
 } from "./subscriptions/change-subscriptions.ts";

@@ -1,14 +1,13 @@
 import {
   describeCount,
   discardReaderLetters,
-  findSubscription,
   listParked,
   listReaderLetters,
   listReaders,
   listSubscriptions,
   pauseSubscription,
+  replayFeed,
   replayReaderLetters,
-  replaySubscription,
   resumeSubscription,
 } from "@booking-events/operations";
 import { paths } from "../page/paths.tsx";
@@ -66,9 +65,7 @@ function addActions(pages: Pages): void {
   pages.act("/subscriptions/:name/replay", to, async ({ operations, param, time }) => {
     const since = time("since");
     if (since === undefined) throw new Refusal(422, "No time", "Say since when. Nothing was done.");
-    if ((await findSubscription(operations, param("name"))).url === null)
-      throw new Refusal(422, "Not posted to", "Its subscriber pulls, and asks for what it wants again, by after.");
-    const changes = await replaySubscription(operations, param("name"), since);
+    const changes = await replayFeed(operations, { what: "subscription", name: param("name") }, since);
     return `Posted again: ${describeCount(changes, "change")}.`;
   });
   pages.act("/subscriptions/:name/dead-letters/replay", to, async (request) => {

@@ -33,7 +33,7 @@ export function addFeedCommands(program: Command, context: Context): void {
       printRows(context.stdout, columnsAt(context.now()), readers, { json, none: "No program reads the feed." });
     });
   addDeadLettersCommand(feed, context, "reader");
-  addReplayCommand(feed, context);
+  addReplayCommand(feed, context, "reader");
   addConfirmedCommand(feed, context, {
     name: "reset",
     description:

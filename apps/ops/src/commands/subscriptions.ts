@@ -3,11 +3,11 @@ import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../context.ts";
 import { addConfirmedCommand } from "../terminal/confirmed-command.ts";
 import { addDeadLettersCommand } from "./feed/dead-letters.ts";
+import { addReplayCommand } from "./feed/replay.ts";
 import { addAddCommand } from "./subscriptions/add.ts";
 import { addListCommand } from "./subscriptions/list.ts";
 import { addPauseCommands } from "./subscriptions/pause.ts";
 import { addTestCommand } from "./subscriptions/post-test-event.ts";
-import { addReplayCommand } from "./subscriptions/replay.ts";
 import { addRotateCommand } from "./subscriptions/rotate.ts";
 import { addSetCommand } from "./subscriptions/set.ts";
 import { addShowCommand } from "./subscriptions/show.ts";
@@ -26,7 +26,7 @@ export function addSubscriptionsCommands(program: Command, context: Context): vo
   addTestCommand(subscriptions, context);
   addPauseCommands(subscriptions, context);
   addRotateCommand(subscriptions, context);
-  addReplayCommand(subscriptions, context);
+  addReplayCommand(subscriptions, context, "subscription");
   addDeadLettersCommand(subscriptions, context, "subscription");
   addConfirmedCommand(subscriptions, context, {
     name: "remove",

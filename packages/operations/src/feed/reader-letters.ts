@@ -13,15 +13,9 @@ import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase } from "../services/database.ts";
 import { requireSubscription } from "../subscriptions/find-subscription.ts";
-import { maxReaders, unknownReader } from "./readers.ts";
+import { commandOf, maxReaders, type NamedReader, unknownReader } from "./readers.ts";
 
 const maxLetters = 10_000;
-
-/** What has dead letters: a reader of the feed, or a subscription, which is one. */
-export interface LetterOwner {
-  what: "reader" | "subscription";
-  name: string;
-}
 
 /**
  * Lists the changes that a reader could not be given, in the order of the feed.
@@ -30,7 +24,7 @@ export interface LetterOwner {
  */
 export function listReaderLetters(
   context: Context,
-  { what, name }: LetterOwner,
+  { what, name }: NamedReader,
   limit = maxLetters,
 ): Promise<FeedDeadLetter[]> {
   return readDatabase(context, async (client) => {
@@ -61,7 +55,7 @@ export function requireLetters(letters: FeedDeadLetter[], ids: number[], name: s
  */
 export function replayReaderLetters(
   context: ActingContext,
-  { what, name }: LetterOwner,
+  { what, name }: NamedReader,
   changeIds: number[] | null,
 ): Promise<number> {
   const action = { command: `${commandOf[what]} dead-letters --replay`, arguments: { [what]: name, changeIds } };
@@ -71,14 +65,12 @@ export function replayReaderLetters(
 /** @returns how many */
 export function discardReaderLetters(
   context: ActingContext,
-  { what, name }: LetterOwner,
+  { what, name }: NamedReader,
   changeIds: number[],
 ): Promise<number> {
   const action = { command: `${commandOf[what]} dead-letters --discard`, arguments: { [what]: name, changeIds } };
   return actOnLetters(context, action, (client) => discardFeedDeadLetters(client, name, changeIds));
 }
-
-const commandOf = { reader: "feed", subscription: "subscriptions" };
 
 /** @param change returns how many dead letters it has changed */
 function actOnLetters(

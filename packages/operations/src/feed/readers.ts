@@ -1,14 +1,17 @@
-import {
-  type FeedReader,
-  listFeedReaders,
-  removeFeedReader,
-  replayFeedSince,
-  resetFeedReader,
-} from "@booking-events/store";
+import { type FeedReader, listFeedReaders, removeFeedReader, resetFeedReader } from "@booking-events/store";
 import { type ActingContext, recordTransaction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase } from "../services/database.ts";
+
+/** A reader of the feed as an operator names it: a program, or a subscription, which is one. */
+export interface NamedReader {
+  what: "reader" | "subscription";
+  name: string;
+}
+
+/** What the command line calls them. */
+export const commandOf = { reader: "feed", subscription: "subscriptions" };
 
 /** Each is a program that somebody has written, or a subscription. */
 export const maxReaders = 10_000;
@@ -23,24 +26,6 @@ export function resetReader(context: ActingContext, reader: string): Promise<voi
   return recordTransaction(context, { command: "feed reset", arguments: { reader } }, async (client) => {
     if (!(await resetFeedReader(client, reader))) throw unknownReader(reader);
   });
-}
-
-/**
- * Gives a reader all changes since a time again.
- *
- * @returns how many
- */
-export function replayReader(context: ActingContext, reader: string, since: Date): Promise<number> {
-  return recordTransaction(
-    context,
-    { command: "feed replay", arguments: { reader, since } },
-    async (client, record) => {
-      const changes = await replayFeedSince(client, reader, since);
-      if (changes === undefined) throw unknownReader(reader);
-      record.did = { changes };
-      return changes;
-    },
-  );
 }
 
 /** Removes a reader whose program is gone. */

@@ -1,7 +1,6 @@
 import {
   pauseSubscription as pause,
   removeSubscription as remove,
-  replayFeedSince,
   resumeSubscription as resume,
   rotateKeys,
   type Subscription,
@@ -62,24 +61,6 @@ export function rotateSubscription(
     const until = await rotateKeys(client, { name: subscription, ...stored, keepHours });
     if (until === undefined) throw unknownSubscription(subscription);
     return { shown, previousUntil: keepHours === 0 ? null : until };
-  });
-}
-
-/**
- * Posts all changes since a time again.
- *
- * @returns how many
- */
-export function replaySubscription(context: ActingContext, subscription: string, since: Date): Promise<number> {
-  const action = { command: "subscriptions replay", arguments: { subscription, since } };
-  return recordTransaction(context, action, async (client, record) => {
-    const changes = await replayFeedSince(client, subscription, since);
-    if (changes === undefined)
-      throw new OperationFailure(
-        `Nothing has been posted to ${subscription} yet. Check that the process webhooks runs.`,
-      );
-    record.did = { changes };
-    return changes;
   });
 }
 

@@ -2,8 +2,8 @@ import {
   describeCount,
   discardReaderLetters,
   type FeedDeadLetter,
-  type LetterOwner,
   listReaderLetters,
+  type NamedReader,
   replayReaderLetters,
   requireLetters,
   toSeconds,
@@ -17,7 +17,7 @@ import { printJson, printLine, printRows } from "../../terminal/print.ts";
 import { referenceColumn } from "../../terminal/reference.ts";
 
 /** Adds the command for readers of the feed, or the same for subscriptions, each of which is a reader. */
-export function addDeadLettersCommand(parent: Command, context: Context, what: LetterOwner["what"]): void {
+export function addDeadLettersCommand(parent: Command, context: Context, what: NamedReader["what"]): void {
   parent
     .command("dead-letters")
     .description(
@@ -64,7 +64,7 @@ function readDeed(options: { replay?: number[]; discard?: number[]; replayAll?: 
 
 async function act(
   context: Context,
-  owner: LetterOwner,
+  owner: NamedReader,
   letters: FeedDeadLetter[],
   { verb, ids, yes, by, json }: Deed & { yes?: true; by?: string | undefined; json?: true },
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import { describeCount, replayReader, toSeconds } from "@booking-events/operations";
+import { describeCount, type NamedReader, replayFeed, toSeconds } from "@booking-events/operations";
 import type { Command } from "@commander-js/extra-typings";
 import type { Context } from "../../context.ts";
 import { confirm } from "../../terminal/confirm.ts";
@@ -6,14 +6,15 @@ import { parsePast } from "../../terminal/duration.ts";
 import { actAs, byOption } from "../../terminal/operator.ts";
 import { printJson, printLine } from "../../terminal/print.ts";
 
-export function addReplayCommand(feed: Command, context: Context): void {
-  feed
+/** Adds the command for readers of the feed, or the same for subscriptions, each of which is a reader. */
+export function addReplayCommand(parent: Command, context: Context, what: NamedReader["what"]): void {
+  parent
     .command("replay")
     .description(
-      "Give a reader all changes since a time again, and those of the five minutes before: for a program that has lost " +
-        "what it had taken. One that runs goes back at once.",
+      `Give a ${what} all changes since a time again, and those of the five minutes before: for one that has lost what it ` +
+        "had taken. One that runs goes back at once. Each change has the same key or webhook-id as before.",
     )
-    .argument("<name>", "its name")
+    .argument("<name>", `the ${what}'s name`)
     .requiredOption("--since <time>", "since when, such as 2026-11-20T12:00:00Z, 02:00 (in UTC) or 1h (ago)", (text) =>
       parsePast(text, context.now()),
     )
@@ -23,7 +24,7 @@ export function addReplayCommand(feed: Command, context: Context): void {
     .action(async (name, { since, yes, by, json }) => {
       const acting = actAs(context, by);
       await confirm(context, `Give ${name} all changes since ${toSeconds(since)} again`, yes);
-      const changes = await replayReader(acting, name, since);
+      const changes = await replayFeed(acting, { what, name }, since);
       if (json) printJson(context.stdout, { changes });
       else printLine(context.stdout, `${name} is given ${describeCount(changes, "change")} again.`);
     });
