@@ -5,8 +5,8 @@ import { openKey } from "../services/digest-key.ts";
 import { readDuplicateWindowMs } from "../services/worker-rules.ts";
 import { keysOf } from "./booking-keys.ts";
 import { type Repair, repairBooking } from "./repair-booking.ts";
-import { requireBookings } from "./require-bookings.ts";
-import { type BookingFilter, maxTold, requireAny, verifyAll } from "./verify-bookings.ts";
+import { requireAny, requireBookings } from "./require-bookings.ts";
+import { type BookingFilter, maxTold, verifyAll } from "./verify-bookings.ts";
 
 export interface RepairSum {
   /** How many bookings were compared. */

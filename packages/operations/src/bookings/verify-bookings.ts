@@ -1,10 +1,10 @@
 import type { ReferenceKind } from "@booking-events/schema";
 import { readBookings, readLogHorizon } from "@booking-events/store";
 import type { Context } from "../context.ts";
-import { OperationFailure } from "../operation-failure.ts";
 import { readDatabase, readPrepared } from "../services/database.ts";
 import { readDuplicateWindowMs } from "../services/worker-rules.ts";
 import { keysOf } from "./booking-keys.ts";
+import { requireAny } from "./require-bookings.ts";
 import { type Verification, verifyTogether } from "./verify-booking.ts";
 
 const bookingsReadTogether = 200;
@@ -48,16 +48,6 @@ export async function verifyBookings(context: Context, filter: BookingFilter): P
     if (sum.differing <= maxTold) sum.different.push(verification);
   }
   return requireAny(sum, filter);
-}
-
-/** A name that was mistyped must not look like a partner whose bookings are all right. */
-export function requireAny<Sum extends { bookings: number }>(sum: Sum, { partner, reference }: BookingFilter): Sum {
-  if (partner === undefined || sum.bookings > 0) return sum;
-  throw new OperationFailure(
-    reference === undefined
-      ? `Partner ${partner} has no bookings. See which partners there are: ops partners list`
-      : `Partner ${partner} has no booking ${reference}.`,
-  );
 }
 
 /** Each booking is compared with its log in one snapshot of the database. */
