@@ -18,10 +18,9 @@ const entries = {
   ADMIN_PORT: adminPort(9105),
   ...redisVariables,
   REDIS_REPLICAS_TO_CONFIRM: variables.REDIS_REPLICAS_TO_CONFIRM,
-  // Operations read these three from the environment. A wrong one is told at the start, and not by the first restore.
+  // A restore reads these two from the environment. A wrong one is told at the start, and not by the first restore.
   REDIS_MEMORY_HIGH_WATER: variables.REDIS_MEMORY_HIGH_WATER,
   MAX_BACKLOG: variables.MAX_BACKLOG,
-  DUPLICATE_WINDOW_HOURS: variables.DUPLICATE_WINDOW_HOURS,
   DATABASE_URL: variables.DATABASE_URL,
   DATABASE_SCHEMA: variables.DATABASE_SCHEMA,
   DIGEST_KEY: variables.DIGEST_KEY,
