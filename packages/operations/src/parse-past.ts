@@ -2,7 +2,8 @@ const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
  * Parses a time as people write it of the past: a duration before now, or the last time at which it was so late, in UTC,
- * such as 02:00. An ISO date (00:00 UTC), an ISO date-time with a zone and one as the console shows it may be of the future.
+ * such as 02:00. An ISO date (00:00 UTC), an ISO date-time with a zone and one as the console shows it may be of the
+ * future.
  */
 export function parsePast(text: string, now: Date): Date | undefined {
   const ms = parseDuration(text);

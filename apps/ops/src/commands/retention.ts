@@ -10,8 +10,8 @@ export function addRetentionCommand(program: Command, context: Context): void {
     .summary("show what is old enough to be removed")
     .description(
       "Show what maintenance would remove now, by RETENTION_DAYS, DELETED_RETENTION_DAYS and " +
-        "DEAD_LETTER_RETENTION_DAYS of the workers, of which 0 means forever. Removes nothing. Rows and bytes of tables over " +
-        "16 MB are PostgreSQL's estimates, so this is fast, however large the tables are.",
+        "DEAD_LETTER_RETENTION_DAYS of the workers, of which 0 means forever. Removes nothing. Rows and bytes of tables " +
+        "over 16 MB are PostgreSQL's estimates, so this is fast, however large the tables are.",
     )
     .requiredOption("--dry-run", "required, since only maintain removes anything")
     .option("--json", "print a JSON array: table, what, before, rows, bytes (null: forever, for the last three)")

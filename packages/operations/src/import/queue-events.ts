@@ -13,8 +13,8 @@ import { OperationFailure, stopIfCancelled } from "../operation-failure.ts";
 import { withProducer } from "../services/queue.ts";
 
 /**
- * An import, or a restore, adds no event while more than this wait in the queue, so that partners' events wait about two seconds behind
- * it at most. It is also at most a tenth of `MAX_BACKLOG`, so that ingest refuses no event because of it.
+ * An import, or a restore, adds no event while more than this wait in the queue, so that partners' events wait about two
+ * seconds behind it at most. It is also at most a tenth of `MAX_BACKLOG`, so that ingest refuses no event because of it.
  */
 const maxImportBacklog = 10_000;
 const maxBacklogShare = 0.1;
