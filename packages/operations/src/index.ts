@@ -72,7 +72,6 @@ export { type Findings, type FoundGuest, findGuest, isNothing } from "./guests/f
 export { listErasures } from "./guests/list-erasures.ts";
 export type { Rejection } from "./import/check-line.ts";
 export { checkImport, importBookings, prepareImport } from "./import/import-bookings.ts";
-export type { Shortage } from "./import/queue-events.ts";
 export { isUuid } from "./is-uuid.ts";
 export { openContext } from "./open-context.ts";
 export { OperationCancelled, OperationFailure } from "./operation-failure.ts";
@@ -91,6 +90,7 @@ export { findRefusals } from "./partners/find-refusals.ts";
 export { type ListedPartner, type ListedSecret, listPartners } from "./partners/list-partners.ts";
 export { readWeek, readWeeks, type Week } from "./partners/read-week.ts";
 export { attachDatabase, pauseQueue, readFedDatabase } from "./queue/change-queue.ts";
+export type { Shortage } from "./queue/queue-events.ts";
 export { retryEventsNow } from "./queue/retry-events-now.ts";
 export { describeRestore } from "./restore/describe-restore.ts";
 export { type PlannedBooking, restoreReasons } from "./restore/plan-restore.ts";

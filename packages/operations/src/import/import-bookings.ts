@@ -4,12 +4,12 @@ import { readLogHorizon } from "@booking-events/store";
 import { type ActingContext, recordAction } from "../actions/record-action.ts";
 import type { Context } from "../context.ts";
 import { OperationFailure } from "../operation-failure.ts";
+import { eventsTogether, type QueueingProgress, withRoom } from "../queue/queue-events.ts";
 import { readDatabase, withDatabase } from "../services/database.ts";
 import { requirePartner } from "../services/partners-file.ts";
 import { requireSameDatabase } from "../services/require-same-database.ts";
 import { readWorkerRules } from "../services/worker-rules.ts";
 import { checkLine, type ImportSource, isRejection, type Rejection } from "./check-line.ts";
-import { eventsTogether, type QueueingProgress, withRoom } from "./queue-events.ts";
 import { readLines } from "./read-lines.ts";
 
 const dayMs = 86_400_000;

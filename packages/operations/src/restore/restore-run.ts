@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { NumberedEvent } from "@booking-events/queue";
 import { findProcessed, listDeadLetters } from "@booking-events/store";
 import type { Pool } from "../context.ts";
-import type { QueueingProgress, QueueWhenRoom } from "../import/queue-events.ts";
+import type { QueueingProgress, QueueWhenRoom } from "../queue/queue-events.ts";
 
 /** What has become of the events of a restore. */
 export interface RestoreResults {

@@ -16,7 +16,7 @@ import { withProducer } from "../services/queue.ts";
  * An import, or a restore, adds no event while more than this wait in the queue, so that partners' events wait about two
  * seconds behind it at most. It is also at most a tenth of `MAX_BACKLOG`, so that ingest refuses no event because of it.
  */
-const maxImportBacklog = 10_000;
+const maxWaitingAhead = 10_000;
 const maxBacklogShare = 0.1;
 /** As a share of the memory at which ingest refuses events. */
 const maxMemoryShare = 0.8;
@@ -98,7 +98,7 @@ export async function queueEvents(
   const fresh = await findNew(pool, events);
   count("known", events.length - fresh.length);
   for (let from = 0; from < fresh.length; ) {
-    const limit = Math.max(1, Math.min(maxImportBacklog, Math.floor(limits.maxBacklog * maxBacklogShare)));
+    const limit = Math.max(1, Math.min(maxWaitingAhead, Math.floor(limits.maxBacklog * maxBacklogShare)));
     // A few large calls cost Redis less than many small ones.
     const wanted = Math.min(eventsTogether, limit, fresh.length - from);
     await waitForRoom(producer, { wanted, limit, memoryHighWater: limits.memoryHighWater }, { wait, signal });
