@@ -88,9 +88,10 @@ grant select, insert, update (ended_at, outcome, problem, did) on operator_actio
 grant update (last_id, moved_at, active_id, failing_since, breaker_opened_at, probe_at) on feed_readers
   to booking_events_console;
 grant update, delete on feed_deliveries to booking_events_console;
+grant select, update (is_inside) on feed_handed to booking_events_console;
 grant select (name, url, mode, payload, partners, changes, countries, arrival_from_days, arrival_to_days, from_id,
     signature, previous_key_until, paused_at, pause_reason, paused_by, created_at, created_by, updated_at),
-  update (paused_at, pause_reason, paused_by, updated_at)
+  update (from_id, paused_at, pause_reason, paused_by, updated_at)
   on subscriptions to booking_events_console;
 
 -- Only what is missing: a policy is created under a lock that waits for every program that follows the feed.
@@ -103,7 +104,8 @@ begin
       values ('operate', 'feed_readers', 'booking_events_ops'), ('operate', 'feed_deliveries', 'booking_events_ops'),
         ('operate', 'feed_handed', 'booking_events_ops'),
         ('operate_in_console', 'feed_readers', 'booking_events_console'),
-        ('operate_in_console', 'feed_deliveries', 'booking_events_console')
+        ('operate_in_console', 'feed_deliveries', 'booking_events_console'),
+        ('operate_in_console', 'feed_handed', 'booking_events_console')
     ) as wanted (policy, relation, role)
     where not exists (select from pg_policy where polrelid = relation::regclass and polname = policy)
   loop

@@ -1,5 +1,5 @@
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { inTransaction } from "../connect/transaction.ts";
 import {
   discardFeedDeadLetters,
@@ -167,6 +167,21 @@ test("a reader that is moved back is told once more that a booking has left its 
   await replaySince(hoursAgo(2.05));
   const { rows } = await pool.query(`select reader, booking_id = $1 as "isA" from feed_handed where is_inside`, [a]);
   expect(rows).toEqual([{ reader: "posts", isA: true }]);
+});
+
+test("a subscription that is moved back counts as added there, so that a filter finds what it was given", async () => {
+  await pool.query(
+    `insert into subscriptions (name, payload, from_id, token_sha256, created_by)
+     select name, 'thin', 8, sha256(name::bytea), 'tester' from unnest(array['posts', 'others']) as name`,
+  );
+  onTestFinished(async () => void (await pool.query("delete from subscriptions")));
+  await replaySince(hoursAgo(4.05));
+  await replaySince(new Date());
+  const { rows } = await pool.query("select name, from_id::int as from from subscriptions order by name");
+  expect(rows).toEqual([
+    { name: "others", from: 8 },
+    { name: "posts", from: 6 },
+  ]);
 });
 
 test("a change of a long transaction, which says that it is older than the one before it, is not skipped", async () => {

@@ -138,6 +138,8 @@ export async function replayFeedSince(client: Queryable, reader: string, since: 
     reader,
     moved.lastId,
   ]);
+  // What it was given is remembered from there on, once it has a filter.
+  await client.query("update subscriptions set from_id = $2 where name = $1 and from_id > $2", [reader, moved.lastId]);
   // It may have lost that a booking has left its filter, and then is told once more.
   await client.query(
     `update feed_handed as handed set is_inside = true
