@@ -217,7 +217,7 @@ export class Deliverer {
     });
   }
 
-  async #record(progress: Progress[]): Promise<string[]> {
+  async #record(progress: Progress[]): Promise<Progress[]> {
     const held = await this.#read((client) => recordProgress(client, this.#tables, progress));
     this.#offers.noteRecorded(progress);
     return held;

@@ -35,13 +35,14 @@ export interface Progress {
 }
 
 /**
- * Records progress of all consumers in one statement, if the process still holds their leases.
+ * Records progress of all consumers in one statement, if the process still holds their leases. After an outage, there may
+ * be two of one name: the one that has lost its lease, and the one that has it now.
  *
- * @returns the names of those whose leases it holds
+ * @returns the progress of those whose leases it holds
  */
-export async function recordProgress(client: Queryable, tables: FeedTables, progress: Progress[]): Promise<string[]> {
-  const rows = progress.flatMap((one) => one.rows.map((row) => ({ ...row, name: one.name })));
-  const { rows: held } = await client.query<{ name: string }>(
+export async function recordProgress(client: Queryable, tables: FeedTables, progress: Progress[]): Promise<Progress[]> {
+  const rows = progress.flatMap(({ name, token, rows }) => rows.map((row) => ({ ...row, name, token })));
+  const { rows: held } = await client.query<{ name: string; token: string }>(
     `with held as (
        update ${tables.readers} as reader set
          last_id = done.last_id, snapshot_after = done.snapshot_after, seen_at = now(),
@@ -55,16 +56,17 @@ export async function recordProgress(client: Queryable, tables: FeedTables, prog
        from unnest($1::text[], $2::uuid[], $3::bigint[], $4::uuid[], $5::boolean[], $6::boolean[], $7::float8[])
          as done (name, token, last_id, snapshot_after, is_working, is_open, probe_ms)
        where reader.name = done.name and reader.active_id = done.token
-       returning reader.name
+       returning reader.name, reader.active_id as token
      ), written as (
        ${upsertRows(
          tables,
-         `select row.* from held join unnest($8::text[], $9::uuid[], $10::bigint[], $11::bigint[], $12::bigint[],
-            $13::integer[], $14::float8[], $15::text[])
-            as row (name, booking_id, done_id, change_id, since_id, attempts, pause_ms, failure) using (name)`,
+         `select row.* from held join unnest($8::text[], $9::uuid[], $10::uuid[], $11::bigint[], $12::bigint[],
+            $13::bigint[], $14::integer[], $15::float8[], $16::text[])
+            as row (name, token, booking_id, done_id, change_id, since_id, attempts, pause_ms, failure)
+            using (name, token)`,
        )}
      )
-     select name from held`,
+     select name, token from held`,
     [
       progress.map(({ name }) => name),
       progress.map(({ token }) => token),
@@ -74,10 +76,12 @@ export async function recordProgress(client: Queryable, tables: FeedTables, prog
       progress.map(({ breaker }) => breaker?.isOpen ?? null),
       progress.map(({ breaker }) => breaker?.probeInMs ?? null),
       rows.map(({ name }) => name),
+      rows.map(({ token }) => token),
       ...columnsOf(rows),
     ],
   );
-  return held.map(({ name }) => name);
+  const tokens = new Map(held.map(({ name, token }) => [name, token]));
+  return progress.filter(({ name, token }) => tokens.get(name) === token);
 }
 
 /**

@@ -6,14 +6,14 @@ const intervalMs = 50;
 
 /** Records the progress of many consumers together. */
 export class Recorder {
-  readonly #record: (progress: Progress[]) => Promise<string[]>;
+  readonly #record: (progress: Progress[]) => Promise<Progress[]>;
   readonly #onLost: (consumer: ActiveConsumer) => void;
   readonly #noted = new Set<ActiveConsumer>();
   #timer: NodeJS.Timeout | undefined;
   #recording: Promise<void> | undefined;
 
-  /** @param record returns the names of those whose leases are still held */
-  constructor(record: (progress: Progress[]) => Promise<string[]>, onLost: (consumer: ActiveConsumer) => void) {
+  /** @param record returns the progress of those whose leases are still held */
+  constructor(record: (progress: Progress[]) => Promise<Progress[]>, onLost: (consumer: ActiveConsumer) => void) {
     this.#record = record;
     this.#onLost = onLost;
   }
@@ -42,15 +42,15 @@ export class Recorder {
       });
       this.#noted.clear();
       if (taken.length === 0) return;
-      let held: string[];
+      let held: Set<Progress>;
       try {
-        held = await this.#record(taken.map(({ progress }) => progress));
+        held = new Set(await this.#record(taken.map(({ progress }) => progress)));
       } catch {
         // The process stops.
         return;
       }
-      for (const { consumer } of taken) {
-        if (held.includes(consumer.name)) consumer.recorded();
+      for (const { consumer, progress } of taken) {
+        if (held.has(progress)) consumer.recorded();
         else this.#onLost(consumer);
       }
     }
