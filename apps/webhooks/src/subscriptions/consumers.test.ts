@@ -60,7 +60,7 @@ test("each subscription is a consumer that begins where it was added, with its f
   const filter = { partners: ["acme"], changes: ["created" as const], countries: ["ES"] };
   const arrival = { arrivalFromDays: -1, arrivalToDays: 14 };
   await consumers.follow([subscription("all"), subscription("some", { ...filter, ...arrival, mode: "every" })]);
-  expect(added.get("all")).toMatchObject({ mode: "latest", from: { after: 7 }, filter: {} });
+  expect(added.get("all")).toMatchObject({ mode: "latest", from: { after: 7, orOldest: true }, filter: {} });
   expect(added.get("some")).toMatchObject({
     ...{ mode: "every", filter: { ...filter, arrival: { fromDays: -1, toDays: 14 } } },
   });

@@ -122,7 +122,8 @@ function createSubscriber(subscription: WebhookSubscription, network: Network): 
 
 function toConsumerOptions(subscription: WebhookSubscription) {
   const { name, mode, fromId } = subscription;
-  const from = { after: fromId };
+  // Whoever posts to it can't empty what it keeps: an operator has told the subscriber.
+  const from = { after: fromId, orOldest: true };
   return { name, mode, from, filter: filterOf(subscription), concurrency, timeoutMs: attemptTimeoutMs };
 }
 

@@ -29,9 +29,10 @@ export interface CommonOptions {
   mode?: "latest" | "every";
   /**
    * Where to begin if the name is new or has been reset: at the oldest change that is kept (default), after the newest,
-   * after the given one (after a reset, at the oldest if that is later), or with all bookings as they are.
+   * after the given one, or with all bookings as they are. `orOldest`: if changes after the given one were removed before
+   * a reset, at the oldest that is kept. Otherwise there is a `FeedGapError`.
    */
-  from?: "beginning" | "now" | "snapshot" | { after: number };
+  from?: "beginning" | "now" | "snapshot" | { after: number; orOldest?: boolean };
   filter?: DeliveryFilter;
   /** How long an attempt may take. Default: 60,000 ms. */
   timeoutMs?: number;

@@ -254,12 +254,23 @@ describe("a consumer begins", () => {
     await waitFor(() => expect(ids()).toEqual([1, 2, 3, 1, 2, 3]));
   });
 
-  test("at the oldest change if it has been reset, and the one that it is to begin after was removed", async () => {
-    for (const number of numbers(1, 4)) await feed.save(`T-${number}`);
-    await query("delete from booking_changes where id < 3; update feed_position set kept_from = 3");
-    await query("insert into feed_readers (name, last_id) values ('test', null)");
-    const { ids } = start({ from: { after: 1 } });
-    await waitFor(() => expect(ids()).toEqual([3, 4]));
+  describe("if it has been reset, and changes after the one that it is to begin after were removed,", () => {
+    beforeEach(async () => {
+      for (const number of numbers(1, 4)) await feed.save(`T-${number}`);
+      await query("delete from booking_changes where id < 3; update feed_position set kept_from = 3");
+      await query("insert into feed_readers (name, last_id) values ('test', null)");
+    });
+
+    test("at the oldest if it asks for that", async () => {
+      const { ids } = start({ from: { after: 1, orOldest: true } });
+      await waitFor(() => expect(ids()).toEqual([3, 4]));
+    });
+
+    test("not at all otherwise, since it would not hear what was deleted", async () => {
+      const { ids, ended } = start({ from: { after: 1 } });
+      await expect(ended).rejects.toThrow(FeedGapError);
+      expect(ids()).toEqual([]);
+    });
   });
 });
 

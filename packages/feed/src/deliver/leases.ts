@@ -60,8 +60,7 @@ export async function addReader(client: Queryable, tables: FeedTables, { name, f
 }
 
 /**
- * Places a reader that has been reset, and forgets what it had still to deliver. If the feed has lost the place after which
- * it is to begin, it begins at the oldest change, or each attempt would end in a `FeedGapError`.
+ * Places a reader that has been reset, and forgets what it had still to deliver.
  *
  * @throws FeedGapError if it can't learn from the beginning what it must delete
  */
@@ -71,7 +70,8 @@ export async function placeAgain(
   { name, from, token }: Beginner & { token: string },
 ): Promise<Place> {
   const place = await findStart(client, tables, from);
-  if (typeof from === "object") place.lastId = Math.max(place.lastId, await findBeginning(client, tables));
+  if (typeof from === "object" && from.orOldest)
+    place.lastId = Math.max(place.lastId, await findBeginning(client, tables));
   if (from === "beginning") await requireWholeFeed(client, tables, name);
   await client.query(`select ${tables.removeSpentDeliveries}($1)`, [[name]]);
   await client.query(
