@@ -181,6 +181,7 @@ export {
 export {
   changeSubscription,
   channelOfSubscriptions,
+  filterChanges,
   findSubscription,
   insertSubscription,
   listPullSubscriptions,

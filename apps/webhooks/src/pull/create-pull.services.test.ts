@@ -8,7 +8,13 @@ import { FeedOfBookings } from "@booking-events/feed/testing/feed-of-bookings";
 import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { createLogger } from "@booking-events/runtime";
-import { insertSubscription, pauseSubscription, rotateKeys, type SubscriptionToAdd } from "@booking-events/store";
+import {
+  filterChanges,
+  insertSubscription,
+  pauseSubscription,
+  rotateKeys,
+  type SubscriptionToAdd,
+} from "@booking-events/store";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { watchSubscriptions } from "../subscriptions/watch-subscriptions.ts";
 import { createPull, type Pull, type PullOptions } from "./create-pull.ts";
@@ -286,6 +292,11 @@ describe("a token", () => {
   test("of a subscription that is paused is 403, and of one that is posted to does not exist", async () => {
     await pauseSubscription(pool, "warehouse", { reason: null, by: "Ada" });
     await waitFor(async () => expect((await get("/changes")).status).toBe(403));
+  });
+
+  test("of a subscription that is paused while its filter is changed is 503", async () => {
+    await pauseSubscription(pool, "warehouse", { reason: filterChanges, by: "Ada" });
+    await waitFor(async () => expect((await get("/changes")).status).toBe(503));
   });
 
   test("that is unknown costs the database no query of its own", async () => {

@@ -1,7 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { needsMemory } from "@booking-events/feed";
 import type { Logger } from "@booking-events/runtime";
-import { listPullSubscriptions, notePlace, type PullSubscription, readFeedEnd } from "@booking-events/store";
+import {
+  filterChanges,
+  listPullSubscriptions,
+  notePlace,
+  type PullSubscription,
+  readFeedEnd,
+} from "@booking-events/store";
 import type { Pool } from "pg";
 import { filterOf } from "../subscriptions/filter-of.ts";
 import { KnownTokens } from "./know-tokens.ts";
@@ -145,7 +151,8 @@ async function authenticate({ headers }: IncomingMessage, services: Services): P
   const [, token = ""] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
   const subscription = await orUnavailable(services.tokens.find(token), services);
   if (subscription === undefined) throw new PullRefused(invalidToken);
-  if (subscription.pausedAt !== null) throw new PullRefused(paused);
+  if (subscription.pausedAt !== null)
+    throw new PullRefused(subscription.pauseReason === filterChanges ? unavailable : paused);
   return subscription;
 }
 

@@ -10,8 +10,6 @@ export interface Page {
   changes: string[];
   /** The answer is complete up to here. With a filter, this may be past the last change. */
   last: number;
-  /** The feed ends there. */
-  isEnd: boolean;
 }
 
 /** Changes that are read at once, with up to 128 KiB of payloads each. */
@@ -33,19 +31,21 @@ export async function readPage(
 ): Promise<Page> {
   const { name, payload } = subscription;
   const filter = filterOf(subscription);
-  const page: Page = { changes: [], last: after, isEnd: false };
+  const page: Page = { changes: [], last: after };
+  let isEnd = false;
   let characters = 0;
-  for (let reads = 0; reads < maxReads && !page.isEnd && characters < maxCharacters; reads += 1) {
+  for (let reads = 0; reads < maxReads && !isEnd && characters < maxCharacters; reads += 1) {
     const left = limit - page.changes.length;
     if (left === 0) break;
     const options = { name, schema, after: page.last, limit: Math.min(left, changesPerRead), filter };
-    const { changes, upTo, isEnd } = await pullChanges(database, options).catch(refuseGap);
-    for (const { change, changedFields } of changes) {
+    const read = await pullChanges(database, options).catch(refuseGap);
+    for (const { change, changedFields } of read.changes) {
       const json = JSON.stringify({ ...toEvent(change, { payload, changedFields }), id: change.id });
       page.changes.push(json);
       characters += json.length;
     }
-    Object.assign(page, { last: upTo, isEnd });
+    page.last = read.upTo;
+    isEnd = read.isEnd;
   }
   return page;
 }

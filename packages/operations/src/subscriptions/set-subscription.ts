@@ -1,5 +1,6 @@
 import {
   changeSubscription,
+  filterChanges,
   inTransaction,
   pauseSubscription,
   type Queryable,
@@ -89,8 +90,6 @@ function hasMemory({ changes, countries, arrivalFromDays }: SubscriptionSettings
   return changes !== null || countries !== null || arrivalFromDays !== null;
 }
 
-const pauseReason = "Its filter is being changed.";
-
 async function changeAndRemember(
   pool: Pool,
   { name, pauseReason: reasonBefore }: Subscription,
@@ -98,9 +97,9 @@ async function changeAndRemember(
   by: string,
 ): Promise<void> {
   // The process that posts must let go of the reader before, or what it posts by the old filter would not be remembered.
-  const hasPaused = await pauseSubscription(pool, name, { reason: pauseReason, by });
+  const hasPaused = await pauseSubscription(pool, name, { reason: filterChanges, by });
   // A change that was killed has left it paused.
-  const resumes = hasPaused || reasonBefore === pauseReason;
+  const resumes = hasPaused || reasonBefore === filterChanges;
   const change = (client: Queryable) => changeSubscription(client, name, wanted, { remembers: true, resumes });
   try {
     if (await onceIdle(pool, name, change)) return;

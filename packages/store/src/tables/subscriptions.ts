@@ -141,6 +141,9 @@ export async function listPullSubscriptions(client: Queryable): Promise<PullSubs
   return rows;
 }
 
+/** The reason of a pause that ends by itself. */
+export const filterChanges = "Its filter is being changed.";
+
 /**
  * Pauses an active subscription. One that is paused already keeps its reason.
  *
