@@ -34,6 +34,7 @@ export {
   boundGuestHashes,
   hashContacts,
 } from "./guests/guest-contacts.ts";
+export { GuestHits } from "./guests/guest-hits.ts";
 export {
   type GuestSearch,
   type MatchingEvent,

@@ -8,6 +8,7 @@ import {
   type ErasedCounts,
   eraseBooking,
   eraseDeadLetters,
+  GuestHits,
   type GuestSearch,
   matchEnvelope,
   recordErased,
@@ -59,7 +60,7 @@ export interface Erased {
 /**
  * Finds what is stored of a guest, and what waits in the queue.
  *
- * @param limit of bookings, of dead letters, and of events in the queue. Default: none
+ * @param limit of exact hits among bookings, among dead letters, and among events in the queue. Default: none
  */
 export async function findGuestEverywhere(context: Context, search: GuestSearch, limit?: number): Promise<FoundGuest> {
   const found = await withQueue(context, async (queue) => {
@@ -147,20 +148,23 @@ async function findEverywhere(
 async function findQueued(
   queue: QueuedEvents,
   search: GuestSearch,
-  { known = new Set(), limit = Number.POSITIVE_INFINITY }: { known?: ReadonlySet<string>; limit?: number | undefined },
+  { known = new Set(), limit }: { known?: ReadonlySet<string>; limit?: number | undefined },
 ): Promise<QueuedMatch[]> {
-  const found = new Map<string, QueuedMatch>();
+  const hits = new GuestHits<QueuedMatch>(limit);
+  const seen = new Set<string>();
   for await (const events of queue.read()) {
     for (const { shard, jobId, text, isTest: hasTestSubject } of events) {
       const match = matchEnvelope(search, text, (booking) => known.has(nameOf(booking)));
-      if (match === undefined) continue;
-      const isTest = match.isReadable ? match.isTest : hasTestSubject;
       // A replay may have put the event into another shard as well.
-      found.set(`${shard} ${jobId}`, { shard, jobId, match, isTest, closeness: match.closeness });
+      const name = `${shard} ${jobId}`;
+      if (match === undefined || seen.has(name)) continue;
+      seen.add(name);
+      const isTest = match.isReadable ? match.isTest : hasTestSubject;
+      hits.add({ shard, jobId, match, isTest, closeness: match.closeness });
     }
-    if (found.size >= limit) break;
+    if (hits.isFull) break;
   }
-  return [...found.values()].slice(0, limit);
+  return hits.all;
 }
 
 /**

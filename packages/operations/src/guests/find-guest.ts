@@ -40,7 +40,7 @@ export interface FoundGuest {
 /**
  * Finds what is stored of a guest, apart from what waits in the queue.
  *
- * @param limit of bookings, and of dead letters. Default: none
+ * @param limit of exact hits among bookings, and among dead letters. Default: none
  */
 export async function findGuest(context: Context, search: GuestSearch, limit?: number): Promise<FoundGuest> {
   const found = await inBoth(context, (each) =>

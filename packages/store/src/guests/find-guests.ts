@@ -7,7 +7,8 @@ import { bookingKey, consumerHash } from "../tables/booking-key.ts";
 import type { SentContent } from "../tables/content-columns.ts";
 import type { BookingToErase } from "./booking-to-erase.ts";
 import type { DigestKey } from "./digest-key.ts";
-import { guestFields, possibleGuestHashes } from "./guest-contacts.ts";
+import { guestFields, possibleGuestHashes, tooManyHashes } from "./guest-contacts.ts";
+import { GuestHits } from "./guest-hits.ts";
 import { type Closeness, type GuestSearch, matchContent, matchEnvelope } from "./guest-search.ts";
 
 export interface GuestBooking extends BookingToErase {
@@ -26,7 +27,7 @@ const statementTimeoutMs = 15 * 60 * 1_000;
  * Finds the bookings of a guest: those that hold the value now, and those whose log does; and those that hold, or have
  * held, a similar one. By a consumer's reference, only trips that have it now.
  *
- * @param limit the newest are found. Many may have the address of one agency. Default: none
+ * @param limit of exact hits: the newest are found. Many may have the address of one agency. Default: none
  */
 export function findGuestBookings(
   pool: pg.Pool,
@@ -44,13 +45,13 @@ export function findGuestBookings(
       search.by === "reference"
         ? await findByReference(client, search.value, search.partner, most)
         : await findByContact(client, possibleGuestHashes(key, search.by, search.forms), search.partner, most);
-    const found: GuestBooking[] = [];
+    const hits = new GuestHits<GuestBooking>(limit);
     for (const candidate of candidates) {
       const closeness = await compare(client, candidate, search);
-      if (closeness !== undefined) found.push({ ...candidate, closeness });
-      if (found.length === limit) break;
+      if (closeness !== undefined) hits.add({ ...candidate, closeness });
+      if (hits.isFull) break;
     }
-    return found;
+    return hits.all;
   });
 }
 
@@ -74,9 +75,10 @@ async function findByContact(
   const { rows } = await client.query<CandidateRow>(
     `select ${candidateColumns} from bookings
      where guest_hashes && $1::bigint[] and guest_hashes <> '{}' and ($2::text is null or partner = $2)
-     order by updated_at desc
+     order by guest_hashes = $4::bigint[], updated_at desc
      limit $3`,
-    [hashes, partner ?? null, limit ?? null],
+    // Those with too many contacts to say whose they are come last.
+    [hashes, partner ?? null, limit ?? null, [tooManyHashes]],
   );
   return rows.map(toCandidate);
 }
@@ -172,14 +174,10 @@ export interface GuestLetter {
 /**
  * Finds the dead letters of a guest. No index leads to them: this reads all that have not been emptied.
  *
- * @param limit of those that are found
+ * @param limit of exact hits. Default: none
  */
-export async function findGuestLetters(
-  pool: pg.Pool,
-  search: GuestSearch,
-  limit = Number.POSITIVE_INFINITY,
-): Promise<GuestLetter[]> {
-  const found: GuestLetter[] = [];
+export async function findGuestLetters(pool: pg.Pool, search: GuestSearch, limit?: number): Promise<GuestLetter[]> {
+  const hits = new GuestHits<GuestLetter>(limit);
   for (let after = "00000000-0000-0000-0000-000000000000"; ; ) {
     const { rows } = await pool.query<{ eventId: string; envelope: Buffer }>(
       `select event_id as "eventId", envelope from dead_letters
@@ -192,10 +190,10 @@ export async function findGuestLetters(
       const match = matchEnvelope(search, envelope.toString());
       if (match === undefined) continue;
       const { closeness } = match;
-      found.push({ eventId, closeness, booking: match.isReadable ? match.booking : undefined });
+      hits.add({ eventId, closeness, booking: match.isReadable ? match.booking : undefined });
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < lettersPerPage || found.length >= limit) return found.slice(0, limit);
+    if (last === undefined || rows.length < lettersPerPage || hits.isFull) return hits.all;
     after = last.eventId;
   }
 }

@@ -48,7 +48,7 @@ function formsOfEmail(sent: string): ContactForms {
 /** The guests of a group. Every change of the hashes costs PostgreSQL an index entry for each of them. */
 const maxGuestHashes = 100;
 /** Stands for all hashes of a booking that has too many. No contact has this hash. */
-const tooManyHashes = "-1";
+export const tooManyHashes = "-1";
 
 /** @returns what `bookings.guest_hashes` is: the hashes without repetitions, or a mark that they are too many */
 export function boundGuestHashes(hashes: Iterable<string>): string[] {
