@@ -4,7 +4,7 @@ import { OperationCancelled } from "@booking-events/operations";
 import { createLogger } from "@booking-events/runtime";
 import Router from "@koa/router";
 import Koa from "koa";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { ConsoleContext } from "../context.ts";
 import { roles } from "../login/roles.ts";
 import { errorBoundary } from "./error-boundary.tsx";
@@ -13,10 +13,10 @@ import { type PageState, Pages } from "./pages.ts";
 type Make = (write: (text: string) => Promise<void>) => Promise<void>;
 
 /** @returns a function that downloads what `make` writes */
-async function serve(make: Make) {
+async function serve(make: Make, limits?: { unreadTimeoutMs: number }) {
   const router = new Router<PageState>();
   const operations = { environment: { PARTNERS_FILE: "/nothing" }, now: () => new Date() };
-  const pages = new Pages(router, { operations, runbookUrl: undefined } as unknown as ConsoleContext);
+  const pages = new Pages(router, { operations, runbookUrl: undefined } as unknown as ConsoleContext, limits);
   pages.download(
     "/file",
     () => "file.csv",
@@ -53,18 +53,33 @@ test("exports that nobody reads to their end leave connections to the other page
   expect(await (await desk.download()).text()).toBe("a line\n");
 });
 
-test("an export whose reader goes is cancelled, and not refused: a part of it has left", async () => {
-  const ending = Promise.withResolvers<unknown>();
-  await using desk = await serve(async (write) => {
+function makeEndlessly() {
+  const { promise: ending, resolve: end } = Promise.withResolvers<unknown>();
+  const make: Make = async (write) => {
     try {
       for (;;) await write("x".repeat(100_000));
     } catch (error) {
-      ending.resolve(error);
+      end(error);
       throw error;
     }
-  });
+  };
+  return { make, ending };
+}
+
+test("an export whose reader goes is cancelled, and not refused: a part of it has left", async () => {
+  const { make, ending } = makeEndlessly();
+  await using desk = await serve(make);
   const reader = new AbortController();
   await desk.download(reader.signal);
   reader.abort();
-  expect(await ending.promise).toBeInstanceOf(OperationCancelled);
+  expect(await ending).toBeInstanceOf(OperationCancelled);
+});
+
+test("an export that is not read any more is cancelled, although its reader stays", async () => {
+  const { make, ending } = makeEndlessly();
+  await using desk = await serve(make, { unreadTimeoutMs: 200 });
+  const reader = new AbortController();
+  onTestFinished(() => reader.abort());
+  await desk.download(reader.signal);
+  expect(await ending).toBeInstanceOf(OperationCancelled);
 });

@@ -21,6 +21,8 @@ import { sendPage } from "./send-page.tsx";
 const deadlineMs = 10_000;
 /** Each holds a connection to the database until its last line has been read. Two of four are left for the pages. */
 const maxDownloads = 2;
+/** For how long a reader may take nothing of an export. PostgreSQL ends a transaction that waits for so long. */
+const unreadTimeoutMs = 600_000;
 /** The references of a restore are 60,000 characters, of which each may take nine bytes. */
 const maxFormBytes = 600 * 1_024;
 
@@ -43,11 +45,13 @@ type Done = string | { notice: string; to: string };
 export class Pages {
   readonly router: Router<PageState>;
   readonly context: ConsoleContext;
+  readonly #unreadTimeoutMs: number;
   #downloads = 0;
 
-  constructor(router: Router<PageState>, context: ConsoleContext) {
+  constructor(router: Router<PageState>, context: ConsoleContext, limits = { unreadTimeoutMs }) {
     this.router = router;
     this.context = context;
+    this.#unreadTimeoutMs = limits.unreadTimeoutMs;
   }
 
   show(path: Paths, render: (request: PageRequest) => Promise<VNode> | VNode): void {
@@ -112,6 +116,8 @@ export class Pages {
       );
       ctx.attachment(name(request));
       ctx.body = file;
+      // Without a listener, Node closes the connection.
+      ctx.res.setTimeout(this.#unreadTimeoutMs);
     });
   }
 
