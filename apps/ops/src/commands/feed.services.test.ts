@@ -1,5 +1,5 @@
 import { useTestDatabase } from "@booking-events/harness/test-database";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { runOps } from "../testing/run-ops.ts";
 
 const { pool, url } = useTestDatabase({ maxConnections: 1 });
@@ -138,6 +138,14 @@ test("a reader that goes back is given all changes since a time again, failed an
   expect(rows).toEqual([{ place: 5, dead: 5 }]);
   expect(JSON.parse((await feed("replay", "up-to-date", "--since", "0", "--yes", "--json")).stdout)).toEqual({
     changes: 0,
+  });
+  await pool.query(
+    `insert into subscriptions (name, payload, from_id, token_sha256, created_by)
+     values ('behind', 'thin', 0, sha256('token'), 'tester')`,
+  );
+  onTestFinished(async () => void (await pool.query("delete from subscriptions")));
+  expect(await feed("replay", "behind", "--since", "6h", "--yes")).toMatchObject({
+    ...{ exitCode: 1, stderr: expect.stringContaining("The subscriber of behind pulls") },
   });
   const unknown = await feed("replay", "unknown", "--since", "1h", "--yes");
   expect(unknown).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("There is no reader unknown.") });

@@ -1,4 +1,4 @@
-import { replayFeedSince } from "@booking-events/store";
+import { findSubscription, replayFeedSince } from "@booking-events/store";
 import { type ActingContext, recordTransaction } from "../actions/record-action.ts";
 import { OperationFailure } from "../operation-failure.ts";
 import { requireSubscription } from "../subscriptions/find-subscription.ts";
@@ -12,7 +12,8 @@ import { commandOf, type NamedReader, unknownReader } from "./readers.ts";
 export function replayFeed(context: ActingContext, { what, name }: NamedReader, since: Date): Promise<number> {
   const action = { command: `${commandOf[what]} replay`, arguments: { [what]: name, since } };
   return recordTransaction(context, action, async (client, record) => {
-    if (what === "subscription" && (await requireSubscription(client, name)).url === null)
+    const subscription = await (what === "subscription" ? requireSubscription : findSubscription)(client, name);
+    if (subscription?.url === null)
       throw new OperationFailure(`The subscriber of ${name} pulls: it asks for what it wants again, by after.`);
     const changes = await replayFeedSince(client, name, since);
     if (changes === undefined)
