@@ -103,7 +103,7 @@ export {
 } from "./restore/restore-bookings.ts";
 export type { RestoreResults } from "./restore/restore-run.ts";
 export { RestoreSummary } from "./restore/summarise-restore.ts";
-export { isPartnerId, isTestPartner, partnersPath, requirePartner } from "./services/partners-file.ts";
+export { isPartnerId, isTestPartner, noPartnerId, partnersPath, requirePartner } from "./services/partners-file.ts";
 export { type Concern, findConcerns } from "./status/find-concerns.ts";
 export { type Reading, readStatus, type Status } from "./status/read-status.ts";
 export { type Beat, type PartnerTraffic, readDay, readTraffic } from "./status/read-traffic.ts";

@@ -1,4 +1,4 @@
-import { isPartnerId, isUuid } from "@booking-events/operations";
+import { isPartnerId, isUuid, noPartnerId } from "@booking-events/operations";
 import { cleanReference } from "@booking-events/schema";
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 
@@ -21,10 +21,7 @@ export function partnerOption(what: string) {
 
 /** What can't be an id is no partner's, and must not be recorded: it may be anything. */
 function parsePartnerId(text: string): string {
-  if (!isPartnerId(text))
-    throw new InvalidArgumentError(
-      "The id of a partner has lower-case letters, digits, - and _. See ops partners list.",
-    );
+  if (!isPartnerId(text)) throw new InvalidArgumentError(noPartnerId);
   return text;
 }
 

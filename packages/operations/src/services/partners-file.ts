@@ -56,14 +56,15 @@ export function isPartnerId(text: string): boolean {
   return partnerIdPattern.test(text);
 }
 
+export const noPartnerId = "The id of a partner has lower-case letters, digits, - and _. See ops partners list.";
+
 /**
  * For what is recorded, which can't be removed: a text that can't be an id may be anything, such as a guest's reference.
  *
  * @throws OperationFailure
  */
 export function requirePartnerId(text: string): void {
-  if (!isPartnerId(text))
-    throw new OperationFailure("The id of a partner has lower-case letters, digits, - and _. See ops partners list.");
+  if (!isPartnerId(text)) throw new OperationFailure(noPartnerId);
 }
 
 /** @returns null: this host does not have the partners file, or it is not valid */
