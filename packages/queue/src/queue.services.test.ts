@@ -613,6 +613,25 @@ describe("when Redis is unhealthy", () => {
       await waitFor(() => expect(delivered).toEqual([anEvent(1).eventId]));
     });
 
+    test("takes events out that BullMQ has given up", async () => {
+      const [wait, failed] = ["wait", "failed"].map((name) => `${prefix}:${queueName}:${name}`) as [string, string];
+      await redis.config("SET", "maxmemory", "0");
+      await redis.lrem(wait, 1, anEvent(1).eventId);
+      await redis.zadd(failed, 1, anEvent(1).eventId);
+      await redis.config("SET", "maxmemory", "1");
+      const judged = await consumer.sweepFailed({
+        judge: async ({ runTrial }) => {
+          await runTrial(async () => {});
+          return "take out";
+        },
+        onFault: (_, error) => {
+          throw error;
+        },
+      });
+      expect(judged).toBe(1);
+      expect(await consumer.isEmpty()).toBe(true);
+    });
+
     test("retries events", async () => {
       const attempts: number[] = [];
       handle = async ({ attempt }) => {

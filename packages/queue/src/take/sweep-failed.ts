@@ -46,7 +46,10 @@ const claimMs = 60_000;
 const claimScript = defineScript(`
 local failed, job, lock = unpack(KEYS)
 if not redis.call('ZSCORE', failed, ARGV[1]) then return 0 end
-if not redis.call('SET', lock, ARGV[2], 'NX', 'PX', ARGV[3]) then return 0 end
+if redis.call('EXISTS', lock) == 1 then return 0 end
+-- First a write that needs no memory: see fetch-events.ts.
+redis.call('DEL', lock)
+redis.call('SET', lock, ARGV[2], 'PX', ARGV[3])
 local fields = redis.pcall('HGETALL', job)
 return fields.err and {} or fields
 `);
@@ -66,7 +69,10 @@ return 1
 
 /** KEYS: the job. */
 const endTrialScript = defineScript(`
-if redis.call('HEXISTS', KEYS[1], 'trials') == 1 then redis.call('HINCRBY', KEYS[1], 'trials', -1) end
+local trials = redis.call('HGET', KEYS[1], 'trials')
+if not trials then return end
+redis.call('HDEL', KEYS[1], 'trials')
+redis.call('HSET', KEYS[1], 'trials', trials - 1)
 `);
 
 /** KEYS: the job's lock. ARGV: its token. */
