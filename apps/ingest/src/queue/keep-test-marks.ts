@@ -1,7 +1,13 @@
 import type { Producer, Records } from "@booking-events/queue";
-import type { Logger } from "@booking-events/runtime";
+import { type Logger, withDeadline } from "@booking-events/runtime";
 
 type Enqueue = Producer["enqueue"];
+
+/**
+ * An event waits for its partner's mark before it is queued, within the 2 s in which partners get an answer in an outage.
+ * A mark that Redis gives later is there for the next event.
+ */
+const longestWaitMs = 400;
 
 /** The partners file marks the partner otherwise than when it sent its first event. */
 class TestMarkDiffers extends Error {
@@ -34,7 +40,8 @@ export class TestMarks {
   guard(enqueue: Enqueue): Enqueue {
     return async (event) => {
       const isTest = event.test === true;
-      if ((await this.#markOf(event.partner, isTest)) !== isTest) throw this.#refuse(event.partner, isTest);
+      const mark = await withDeadline(this.#markOf(event.partner, isTest), longestWaitMs);
+      if (mark !== isTest) throw this.#refuse(event.partner, isTest);
       this.#differing.delete(event.partner);
       return enqueue(event);
     };

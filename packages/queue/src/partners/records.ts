@@ -10,8 +10,6 @@ import { type Revocation, readRevocations, writeRevocations } from "./revocation
 import { claimTestMark } from "./test-marks.ts";
 
 const writeDeadlineMs = 1_500;
-/** An event waits for it before it is queued, within the 2 s in which partners get an answer in an outage. */
-const claimDeadlineMs = 400;
 
 export type Records = ReturnType<typeof openRecords>;
 
@@ -41,7 +39,7 @@ export function openRecords(options: QueueLocation & { connectionName: string; o
     writeRevocations: (revocations: Revocation[]) =>
       withDeadline(writeRevocations(redis, prefix, revocations), writeDeadlineMs),
     claimTestMark: (partner: string, isTest: boolean) =>
-      withDeadline(claimTestMark(redis, prefix, partner, isTest), claimDeadlineMs),
+      withDeadline(claimTestMark(redis, prefix, partner, isTest), writeDeadlineMs),
     readRevocations: () => withDeadline(readRevocations(redis, prefix), writeDeadlineMs),
     close: () => redis.disconnect(),
   };
