@@ -26,6 +26,19 @@ test("a worker is stuck if events wait and none is finished for a minute, until 
   expect(watch.isStuck()).toBe(false);
 });
 
+test("a worker is not stuck because Redis answered late, with what had come meanwhile", async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<{ waiting: number }>();
+  const readState = vi.fn(async () => ({ waiting: 0 }));
+  const watch = new ProgressWatch({ readState }, createLogger({ name: "test", level: "silent" }));
+  await watch.look(false);
+  readState.mockReturnValueOnce(answered);
+  const looked = watch.look(false);
+  vi.advanceTimersByTime(2 * stuckAfterMs);
+  answer({ waiting: 5 });
+  await looked;
+  expect(watch.isStuck()).toBe(false);
+});
+
 test("a worker is not stuck because the host's clock was set", async () => {
   const watch = createWatch();
   await watch.look(false);

@@ -55,6 +55,8 @@ export class ProgressWatch {
    * @param isHeldUp whether there is a known reason for a standstill
    */
   async look(isHeldUp: boolean): Promise<void> {
+    // Redis may answer much later, for example after it has been restarted.
+    const nowMs = performance.now();
     // If Redis is down, that is reported elsewhere.
     const waiting = await this.#queue.readState().then(
       (state) => state.waiting,
@@ -62,7 +64,6 @@ export class ProgressWatch {
     );
     const hasReason = waiting === 0 || this.#hasProgress || isHeldUp;
     this.#hasProgress = false;
-    const nowMs = performance.now();
     if (hasReason || this.#progressAtMs === Number.NEGATIVE_INFINITY) this.#progressAtMs = nowMs;
     const isStuck = nowMs - this.#progressAtMs >= stuckAfterMs;
     if (isStuck && !this.#isStuck)
