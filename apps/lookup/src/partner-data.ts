@@ -1,4 +1,4 @@
-import { withDeadline } from "@booking-events/runtime";
+import { createSlots, type InSlot, withDeadline } from "@booking-events/runtime";
 import type { NormalisedBooking } from "@booking-events/schema/normalise";
 import {
   type Comparison,
@@ -18,7 +18,6 @@ import {
   startOfPartnerBookings,
 } from "@booking-events/store";
 import type { Pool } from "pg";
-import { createSlots, type InSlot } from "./slots.ts";
 
 /** All that lookup reads of a partner in PostgreSQL. Each method throws if the database cannot be read. */
 export interface PartnerData {

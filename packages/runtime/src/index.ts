@@ -25,6 +25,7 @@ export {
 export { refuseTracingAgents } from "./refuse-tracing-agents.ts";
 export { keepDoing, repeat, tryFor } from "./repeat.ts";
 export { isHostClockWrong, ServerClock } from "./server-clock.ts";
+export { createSlots, type InSlot } from "./slots.ts";
 export { splitHosts } from "./split-hosts.ts";
 export { exitOnStartError, StartError } from "./start-error.ts";
 export type { Span, Tracing } from "./tracing.ts";

@@ -1,9 +1,8 @@
 import type { Partner } from "@booking-events/partners";
 import type { QueueReader, Records, TokenBuckets, UsedLimits, WaitingEvents } from "@booking-events/queue";
-import { DeadlineExceeded, withDeadline } from "@booking-events/runtime";
+import { createSlots, DeadlineExceeded, withDeadline } from "@booking-events/runtime";
 import type { PartnerActivity } from "@booking-events/store";
 import type { PartnerData } from "../partner-data.ts";
-import { createSlots } from "../slots.ts";
 import type { ActivityWindow } from "./activity-window.ts";
 
 export interface ActivitySources {

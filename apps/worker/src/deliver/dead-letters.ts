@@ -1,5 +1,5 @@
 import type { Outcome } from "@booking-events/bookings";
-import { gatherPerTurn } from "@booking-events/runtime";
+import { createSlots, gatherPerTurn } from "@booking-events/runtime";
 import { parseEnvelopeText } from "@booking-events/schema";
 import {
   areLettersClosed,
@@ -15,7 +15,6 @@ import {
 } from "@booking-events/store";
 import type { Pool } from "pg";
 import type { OutageGate } from "../outages/wait-out-outage.ts";
-import { Turns } from "./turns.ts";
 
 /**
  * Each takes a connection. All events that the worker holds may need one at the same time, for example when thousands
@@ -36,7 +35,7 @@ interface DeadLetterParts {
 /** What the worker does with dead letters, each in a transaction of its own. All methods wait out outages. */
 export class DeadLetters {
   readonly #parts: DeadLetterParts;
-  readonly #turns = { real: new Turns(maxTransactions), test: new Turns(maxTransactions) };
+  readonly #inSlot = { real: createSlots(maxTransactions), test: createSlots(maxTransactions) };
   readonly #isClosed = { real: this.#gatherClosed(false), test: this.#gatherClosed(true) };
 
   constructor(parts: DeadLetterParts) {
@@ -78,8 +77,8 @@ export class DeadLetters {
         await requireDatabase(client, database());
         return work(client);
       });
-    // A turn lasts through an outage. When the worker stops, those that wait for theirs then fail at once.
-    return this.#turns[isTest ? "test" : "real"].take(() => outageGate.throughOutages(transact));
+    // A slot is taken through an outage. When the worker stops, those that wait for one then fail at once.
+    return this.#inSlot[isTest ? "test" : "real"](() => outageGate.throughOutages(transact));
   }
 }
 

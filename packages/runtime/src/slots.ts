@@ -1,10 +1,7 @@
 /** Runs work when a slot is free. */
 export type InSlot = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
-/**
- * Runs some of the work at once; the rest waits, first come, first served. A list takes a slot for each page that is
- * compared, so none keeps others waiting while its sender is slow.
- */
+/** Runs some of the work at once; the rest waits, first come, first served. */
 export function createSlots(count: number): InSlot {
   const waiting: (() => void)[] = [];
   let free = count;
