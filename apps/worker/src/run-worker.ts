@@ -97,8 +97,9 @@ const maxConcurrentBatches = 2;
  */
 const batchInterval = { lengthMs: fetchIntervalMs, offsetMs: 3 };
 /**
- * For the batches, a group apart from them, two dead letters, and two of all else, each for a moment: a probe, the
- * sweeps, the health check, the watches, scrapes and maintenance. Before that, the migration has one of its own.
+ * For the batches, a group apart from them, two dead letters, and two of all else: maintenance, which may take minutes,
+ * and, each for a moment, a probe, the sweeps, the health check, the watches and scrapes. Before that, the migration has
+ * one of its own.
  */
 const maxConnections = maxConcurrentBatches + 5;
 /** Test partners send little. Their batches, dead letters and maintenance wait for each other. */
