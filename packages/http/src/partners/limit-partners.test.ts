@@ -351,6 +351,25 @@ describe("a quota of bytes", () => {
     ]);
   });
 
+  test("is counted when Redis replies again, though it failed when only the bytes were sent", async () => {
+    vi.useFakeTimers({ toFake: ["performance", "setTimeout"] });
+    await requestWithTake(limited, {});
+    limiter.count(limited, 400);
+    vi.advanceTimersByTime(1_000);
+    takes.at(-1)?.fail();
+    for (let second = 0; second < 2; second += 1) {
+      await nextTurn();
+      vi.advanceTimersByTime(1_000);
+      takes.at(-1)?.answer({});
+    }
+    await nextTurn();
+    expect(takes.slice(1)).toMatchObject([
+      { wanted: 0, bytes: 400 },
+      { wanted: 0, bytes: 0 },
+      { wanted: 0, bytes: 400 },
+    ]);
+  });
+
   test("is counted once if Redis replies late, however often it is tried again", async () => {
     await requestWithTake(limited, {});
     await request(9, limited);

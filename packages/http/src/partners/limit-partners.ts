@@ -146,7 +146,10 @@ export class PartnerLimiter {
 
   /** Counts an accepted payload towards its partner's quota. */
   count(partner: Partner, bytes: number): void {
-    const bucket = this.#bucketOf(partner);
+    this.#countLater(this.#bucketOf(partner), bytes);
+  }
+
+  #countLater(bucket: KnownBucket, bytes: number): void {
     bucket.uncountedBytes += bytes;
     this.#uncounted.add(bucket);
     this.#countSoon();
@@ -240,7 +243,7 @@ export class PartnerLimiter {
     } catch (error) {
       this.#stopSharing(error);
       // A Redis that is only late counts them all the same. Sent again, they would count twice.
-      if (!(error instanceof DeadlineExceeded)) bucket.uncountedBytes += bytes;
+      if (bytes > 0 && !(error instanceof DeadlineExceeded)) this.#countLater(bucket, bytes);
       this.#chargeShare(bucket, debt);
       return Array.from({ length: requests }, () => this.#judgeByShare(bucket));
     } finally {
