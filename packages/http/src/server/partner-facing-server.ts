@@ -17,11 +17,12 @@ import { joinChunks } from "./join-chunks.ts";
 import { stopParserAt } from "./stop-parser.ts";
 
 export const serverLimits = {
-  /** For receiving the whole request. With Node's default of 300 s, a few slow clients could occupy all connections. */
+  /**
+   * For receiving the whole request. With Node's default of 300 s, a few slow clients could occupy all connections. Also
+   * how long after a stop clients may go on sending: shutdown waits for no more than 12 s.
+   */
   requestTimeoutMs: 10_000,
   headersTimeoutMs: 5_000,
-  /** Clients that are still sending this long after a stop are disconnected. Shutdown waits for no more than 12 s. */
-  longestStopMs: 10_000,
   timeoutCheckIntervalMs: 1_000,
   /** For the URL and the headers together. */
   maxHeaderBytes: 8_192,
@@ -75,8 +76,7 @@ export class PartnerFacingServer {
    */
   stop(): Promise<void> {
     this.#isStopping = true;
-    const timeLimitMs = Math.min(this.#parts.limits.requestTimeoutMs, this.#parts.limits.longestStopMs);
-    return stopServer(this.server, this.#parts.connections, timeLimitMs);
+    return stopServer(this.server, this.#parts.connections, this.#parts.limits.requestTimeoutMs);
   }
 
   #listen(): void {
