@@ -47,6 +47,7 @@ test.each([
   ["malformed JSON", '{"a":}', json, "malformed-json"],
   ["a duplicate key", '{"a":1,"a":2}', json, "repeated-json-key"],
   ["a list", "[]", json, "not-an-object"],
+  ["a duplicate key without a type", '{"a":1,"a":2}', {}, "repeated-json-key"],
   ["malformed JSON without a type", '{"a":}', {}, "wrong-content-type"],
   ["names that become equal", '{"a\\u0000":1,"a\ufffd":2}', json, "equal-names"],
   [

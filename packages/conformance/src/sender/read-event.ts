@@ -110,7 +110,7 @@ function readPayload(text: string, type = ""): ReadPayload | Answer {
     return { payload: parseJsonObject(text), ...(!isJson && { warnings: [requestWarnings["wrong-content-type"]] }) };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return isJson ? answerTo(error) : answers.wrongContentType(error);
+    return isJson || error.kind !== "malformed" ? answerTo(error) : answers.wrongContentType(error);
   }
 }
 
