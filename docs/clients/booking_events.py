@@ -304,11 +304,12 @@ def _connect(url, timeout):
 
 
 def _response(connection, method, path, body, headers, faults_of_list=()):
+    connection.connect()
     try:
         connection.request(method, path, body, headers)
     except OSError as error:
         # The service may have refused what was sent before its end.
-        if faults_of_list or connection.sock is None or isinstance(error, socket.timeout):
+        if faults_of_list or isinstance(error, socket.timeout):
             raise
     return connection.getresponse()
 
