@@ -215,14 +215,19 @@ function describeRefusals(refusals) {
           { class: `badge ${refusal.status >= 500 ? "badge-warn" : "badge-bad"}` },
           String(refusal.status),
         ),
-        // Why a secret was refused has codes that no answer has.
-        link(`${docs}/reference#code-${refusal.status === 403 ? "invalid-secret" : refusal.code}`, refusal.code),
+        link(`${docs}/reference#code-${answeredCode(refusal)}`, refusal.code),
       ),
       refusal.violations.join(", "),
       [refusal.kind, refusal.secretId && `by ${refusal.secretId}`].filter(Boolean).join(" "),
       lines(toTime(refusal.at), element("code", {}, refusal.requestId)),
     ]),
   );
+}
+
+/** Why a secret was refused has codes that no answer has. */
+function answeredCode({ status, code }) {
+  if (!/-secrets?$|^disabled-partner$|^kind-not-allowed$/.test(code)) return code;
+  return status === 429 ? "too-many-guesses" : "invalid-secret";
 }
 
 const noticed = {
