@@ -2,7 +2,7 @@ import { DelayDelivery, ReleaseDelivery } from "@booking-events/queue";
 import { createLogger } from "@booking-events/runtime";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { AttemptFailed } from "../deliver/process-delivery.ts";
-import { ProgressWatch, stuckAfterMs } from "./watch-progress.ts";
+import { ProgressWatch, progressIntervalMs, stuckAfterMs } from "./watch-progress.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -36,7 +36,13 @@ test("a worker is not stuck because Redis answered late, with what had come mean
   vi.advanceTimersByTime(2 * stuckAfterMs);
   answer({ waiting: 5 });
   await looked;
+  vi.advanceTimersByTime(progressIntervalMs);
+  readState.mockResolvedValue({ waiting: 5 });
+  await watch.look(false);
   expect(watch.isStuck()).toBe(false);
+  vi.advanceTimersByTime(stuckAfterMs);
+  await watch.look(false);
+  expect(watch.isStuck()).toBe(true);
 });
 
 test("a worker is not stuck because the host's clock was set", async () => {

@@ -55,8 +55,7 @@ export class ProgressWatch {
    * @param isHeldUp whether there is a known reason for a standstill
    */
   async look(isHeldUp: boolean): Promise<void> {
-    // Redis may answer much later, for example after it has been restarted.
-    const nowMs = performance.now();
+    const askedAtMs = performance.now();
     // If Redis is down, that is reported elsewhere.
     const waiting = await this.#queue.readState().then(
       (state) => state.waiting,
@@ -64,7 +63,10 @@ export class ProgressWatch {
     );
     const hasReason = waiting === 0 || this.#hasProgress || isHeldUp;
     this.#hasProgress = false;
+    const nowMs = performance.now();
     if (hasReason || this.#progressAtMs === Number.NEGATIVE_INFINITY) this.#progressAtMs = nowMs;
+    // Redis may answer after it has been restarted. Meanwhile, nobody could do anything.
+    else this.#progressAtMs += nowMs - askedAtMs;
     const isStuck = nowMs - this.#progressAtMs >= stuckAfterMs;
     if (isStuck && !this.#isStuck)
       this.#logger.error({ waiting }, "stuck: events are waiting, and none is finished. Restart this worker.");
