@@ -25,9 +25,13 @@ export async function findBeginning(client: Queryable, tables: FeedTables): Prom
   return rows[0]?.before ?? 0;
 }
 
-/** @throws FeedGapError if a reader that starts over can't learn from the beginning what it must delete */
-export async function requireWholeFeed(client: Queryable, tables: FeedTables, name: string): Promise<void> {
+/** @throws FeedGapError if a reader that starts over after a change can't learn from there what it must delete */
+export async function requireWholeFeed(
+  client: Queryable,
+  tables: FeedTables,
+  { name, after = 0 }: { name: string; after?: number },
+): Promise<void> {
   const { keptFrom } = await readPosition(client, tables);
-  if (keptFrom > 1)
-    throw new FeedGapError(name, 0, `the changes before ${keptFrom} were removed, so from: "snapshot" is needed.`);
+  if (keptFrom > after + 1)
+    throw new FeedGapError(name, after, `the changes before ${keptFrom} were removed, so from: "snapshot" is needed.`);
 }

@@ -40,7 +40,7 @@ export async function placeReader(
   { name, tables }: Reader,
   { at, isReset }: { at: "beginning" | "now"; isReset: boolean },
 ): Promise<void> {
-  if (isReset && at === "beginning") await requireWholeFeed(client, tables, name);
+  if (isReset && at === "beginning") await requireWholeFeed(client, tables, { name });
   const lastId = at === "beginning" ? await findBeginning(client, tables) : (await readPosition(client, tables)).lastId;
   await client.query(
     `insert into ${tables.readers} as reader (name, last_id) values ($1, $2)

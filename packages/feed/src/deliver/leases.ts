@@ -62,7 +62,7 @@ export async function addReader(client: Queryable, tables: FeedTables, { name, f
 /**
  * Places a reader that has been reset, and forgets what it had still to deliver.
  *
- * @throws FeedGapError if it can't learn from the beginning what it must delete
+ * @throws FeedGapError if it can't learn from there what it must delete
  */
 export async function placeAgain(
   client: Queryable,
@@ -70,9 +70,10 @@ export async function placeAgain(
   { name, from, token }: Beginner & { token: string },
 ): Promise<Place> {
   const place = await findStart(client, tables, from);
-  if (typeof from === "object" && from.orOldest)
-    place.lastId = Math.max(place.lastId, await findBeginning(client, tables));
-  if (from === "beginning") await requireWholeFeed(client, tables, name);
+  const mayMiss = typeof from === "object" && from.orOldest;
+  if (mayMiss) place.lastId = Math.max(place.lastId, await findBeginning(client, tables));
+  else if (from === "beginning") await requireWholeFeed(client, tables, { name });
+  else if (typeof from === "object") await requireWholeFeed(client, tables, { name, after: from.after });
   await client.query(`select ${tables.removeSpentDeliveries}($1)`, [[name]]);
   await client.query(
     `update ${tables.readers} set last_id = $3, snapshot_after = $4, moved_at = now(), failing_since = null,
