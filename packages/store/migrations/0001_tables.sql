@@ -542,7 +542,7 @@ comment on column subscriptions.arrival_from_days is
   'Only bookings that arrive at least so many days after the day of the change (UTC). As for countries, a booking that was reported is reported when it leaves. Null: all.';
 comment on column subscriptions.arrival_to_days is 'As arrival_from_days: at most so many days after.';
 comment on column subscriptions.from_id is
-  'The position of the feed when the subscription was added. Posts begin after it. Whoever pulls begins where it asks.';
+  'Posts begin after this change: the newest when it was added, or where a replay began. Whoever pulls begins where it asks.';
 comment on column subscriptions.signature is
   'hmac: HMAC-SHA256 (v1 of Standard Webhooks); ed25519: its v1a. Null: the subscriber pulls.';
 comment on column subscriptions.signing_key is

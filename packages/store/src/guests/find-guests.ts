@@ -39,7 +39,7 @@ export function findGuestBookings(
     const client = await allowLongStatements(connection, statementTimeoutMs);
     // PostgreSQL reads a GIN index only by a bitmap scan.
     await client.query("set local enable_bitmapscan to on");
-    // Few candidates are another guest's.
+    // Few candidates are another guest's, except those with too many contacts, which come last.
     const most = limit === undefined ? undefined : limit * candidatesPerBooking;
     const candidates =
       search.by === "reference"

@@ -3,6 +3,7 @@ import { waitFor } from "@booking-events/harness";
 import { useTestDatabase } from "@booking-events/harness/test-database";
 import { escapeIdentifier } from "pg";
 import { beforeEach, expect, test } from "vitest";
+import { inTransaction } from "../connect/transaction.ts";
 import { migrate } from "../upkeep/migrate.ts";
 import {
   channelOfSubscriptions,
@@ -70,6 +71,23 @@ test("the process that posts is given those that are active and posted to", asyn
   expect(await resumeSubscription(pool, "paused")).toBe(true);
   expect(await resumeSubscription(pool, "paused")).toBe(false);
   expect(await names()).toEqual(["paused", "posted"]);
+});
+
+test("whoever resumes one waits for whoever moves its reader, and neither fails", async () => {
+  await insertSubscription(pool, posted);
+  await pool.query("insert into feed_readers (name, last_id) values ('posted', 7)");
+  await pauseSubscription(pool, "posted", { reason: null, by: "Ada" });
+  const [resuming] = await inTransaction(pool, async (client) => {
+    await client.query("select from feed_readers where name = 'posted' for update");
+    const resumed = inTransaction(pool, (other) => resumeSubscription(other, "posted"));
+    await waitFor(async () => {
+      const { rowCount } = await client.query("select from pg_locks where not granted");
+      expect(rowCount).toBeGreaterThan(0);
+    });
+    await client.query("update subscriptions set from_id = 5 where name = 'posted'");
+    return [resumed];
+  });
+  expect(await resuming).toBe(true);
 });
 
 test("after a rotation, both keys sign until the stated time", async () => {

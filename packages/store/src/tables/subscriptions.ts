@@ -17,7 +17,7 @@ export interface Subscription {
   /** The window around the day of the change; null: no matter when the guest arrives. */
   arrivalFromDays: number | null;
   arrivalToDays: number | null;
-  /** The position of the feed when the subscription was added: its reader begins after it. */
+  /** Its reader begins after this change: the newest when it was added, or an earlier one if it was given that since. */
   fromId: number;
   signature: "hmac" | "ed25519" | null;
   /** Until when the key or token before the last rotation is in use. */
@@ -141,7 +141,7 @@ export async function listPullSubscriptions(client: Queryable): Promise<PullSubs
   return rows;
 }
 
-/** The reason of a pause that ends by itself. */
+/** The reason of a pause that ends by itself, unless the process that changes the filter dies. */
 export const filterChanges = "Its filter is being changed.";
 
 /**
@@ -196,18 +196,18 @@ export async function pauseFailingSubscriptions(
  * @returns whether it was paused
  */
 export async function resumeSubscription(client: Queryable, name: string): Promise<boolean> {
+  // Otherwise it would be paused again for having failed for days. First, as in every transaction that locks both.
+  await client.query(
+    `update feed_readers set failing_since = null, breaker_opened_at = null, probe_at = null
+     where name = $1 and exists (select from subscriptions where name = $1 and paused_at is not null)`,
+    [name],
+  );
   const { rowCount } = await client.query(
     `update subscriptions set paused_at = null, pause_reason = null, paused_by = null, updated_at = now()
      where name = $1 and paused_at is not null`,
     [name],
   );
-  if (rowCount === 0) return false;
-  // Otherwise it would be paused again for having failed for days.
-  await client.query(
-    "update feed_readers set failing_since = null, breaker_opened_at = null, probe_at = null where name = $1",
-    [name],
-  );
-  return true;
+  return rowCount === 1;
 }
 
 /** Of millions of changes. */
