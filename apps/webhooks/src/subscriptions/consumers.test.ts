@@ -91,6 +91,13 @@ test("one whose previous key has ended begins again, without that key", async ()
   await waitFor(() => expect(happened).toEqual(["add a", "remove a", "forget a", "add a"]));
 });
 
+test("one that a replay has moved to before its beginning begins there from then on", async () => {
+  await consumers.follow([subscription("a")]);
+  await consumers.follow([subscription("a", { fromId: 5 })]);
+  await waitFor(() => expect(happened).toEqual(["add a", "remove a", "forget a", "add a"]));
+  expect(added.get("a")).toMatchObject({ from: { after: 5 } });
+});
+
 test("one that was removed or paused ends", async () => {
   await consumers.follow([subscription("a")]);
   await consumers.follow([]);

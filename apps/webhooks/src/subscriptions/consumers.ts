@@ -109,9 +109,9 @@ export class Consumers {
   }
 }
 
-/** `updated_at` is not enough: the previous key ends by itself. */
-function versionOf({ updatedAt, createdAt, previousSigningKey }: WebhookSubscription): string {
-  return [createdAt.getTime(), updatedAt.getTime(), previousSigningKey === null].join();
+/** `updated_at` is not enough: the previous key ends by itself, and a replay may move the beginning. */
+function versionOf({ updatedAt, createdAt, previousSigningKey, fromId }: WebhookSubscription): string {
+  return [createdAt.getTime(), updatedAt.getTime(), previousSigningKey === null, fromId].join();
 }
 
 function createSubscriber(subscription: WebhookSubscription, network: Network): Subscriber {

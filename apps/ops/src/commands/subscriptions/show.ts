@@ -45,6 +45,6 @@ function describeFields(row: SubscriptionRow & { publicKey: string | null }): Fi
     ["Behind", reader && describeBehind(reader)],
     ["Parked", reader?.parked],
     ["Dead letters", reader?.dead],
-    ["Added", `${toSeconds(subscription.createdAt)} by ${subscription.createdBy}, after change ${subscription.fromId}`],
+    ["Added", `${toSeconds(subscription.createdAt)} by ${subscription.createdBy}`],
   ];
 }
