@@ -203,7 +203,7 @@ describe("a subscriber that waits", () => {
 
   test("goes on to wait while a filter leaves out what comes, and need not read that again", async () => {
     const globe = await subscribe("globe", { partners: ["globe"] });
-    const waiting = ids("/changes?after=0&wait=2", globe);
+    const waiting = ids("/changes?after=0&wait=5", globe);
     await untilNoted("globe");
     await feed.save("A");
     expect(await waiting).toEqual({ ids: [], last: 1 });
@@ -297,6 +297,8 @@ describe("a token", () => {
   test("of a subscription that is paused while its filter is changed is 503", async () => {
     await pauseSubscription(pool, "warehouse", { reason: filterChanges, by: "Ada" });
     await waitFor(async () => expect((await get("/changes")).status).toBe(503));
+    await pool.query("update subscriptions set paused_at = now() - interval '1 hour'");
+    await waitFor(async () => expect((await get("/changes")).status).toBe(403));
   });
 
   test("that is unknown costs the database no query of its own", async () => {

@@ -49,6 +49,8 @@ export interface Pull {
 
 /** Of all subscriptions. */
 const maxWaiting = 1_000;
+/** Longer than it takes. After that, the operator's command was broken off. */
+const longestFilterChangeMs = 30 * 60_000;
 /** How soon those who wait are answered when the process stops. */
 const stopCheckMs = 500;
 
@@ -151,9 +153,13 @@ async function authenticate({ headers }: IncomingMessage, services: Services): P
   const [, token = ""] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
   const subscription = await orUnavailable(services.tokens.find(token), services);
   if (subscription === undefined) throw new PullRefused(invalidToken);
-  if (subscription.pausedAt !== null)
-    throw new PullRefused(subscription.pauseReason === filterChanges ? unavailable : paused);
+  if (subscription.pausedAt !== null) throw new PullRefused(endsSoon(subscription) ? unavailable : paused);
   return subscription;
+}
+
+/** Whether the pause ends by itself. */
+function endsSoon({ pausedAt, pauseReason }: PullSubscription): boolean {
+  return pauseReason === filterChanges && Date.now() - Number(pausedAt) < longestFilterChangeMs;
 }
 
 /** Whatever PostgreSQL can't do now, the subscriber may ask again later. */
