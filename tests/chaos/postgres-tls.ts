@@ -5,6 +5,8 @@ import { type Certificate, createCertificate } from "@booking-events/scripts/cer
 import type { PostgresServer } from "@booking-events/scripts/services";
 import type pg from "pg";
 
+/** PostgreSQL reads its configuration when it gets to it. */
+const longestReloadMs = 20_000;
 const lookIntervalMs = 100;
 
 /** Certificate and key are in one file: one rename replaces both. */
@@ -48,10 +50,11 @@ export async function serveTls({ home, url: plainUrl }: PostgresServer, admin: p
      * @throws when it was refused no connection for this
      */
     async presentExpired(pool: pg.Pool, forMs: number, signal: AbortSignal): Promise<void> {
-      const endAtMs = performance.now() + forMs;
+      const startMs = performance.now();
       let isRefused = false;
       await install(expired);
-      while (performance.now() < endAtMs && !signal.aborted) {
+      const isOver = () => performance.now() - startMs > (isRefused ? forMs : forMs + longestReloadMs);
+      while (!isOver() && !signal.aborted) {
         await admin.query("select pg_reload_conf()");
         // Each time, since clients connect until PostgreSQL has read its configuration.
         await admin.query("select pg_terminate_backend(pid) from pg_stat_ssl where ssl");
