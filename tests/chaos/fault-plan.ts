@@ -99,7 +99,7 @@ export const scenarios = {
     kill("webhooks-1", 15_800),
   ],
   /** Its senders give up, go to the other one, and send newer events there. Then it reads what they had sent to it. */
-  "an ingest frozen for longer than senders wait": [freeze("ingest-1", 300, 6_500)],
+  "an ingest frozen for longer than senders wait": [freeze("ingest-1", 300, 9_500)],
 } satisfies Record<string, readonly Fault[]>;
 
 /** Enough for the faults of most scenarios, and some time without any. Of others, the last faults come later. */
