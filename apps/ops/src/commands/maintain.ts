@@ -12,7 +12,8 @@ export function addMaintainCommand(program: Command, context: Context): void {
       "Create the log's partitions of the next months, and remove what is older than RETENTION_DAYS, " +
         "DELETED_RETENTION_DAYS and DEAD_LETTER_RETENTION_DAYS of the workers. Workers do the same by themselves. What " +
         "another process does or locks at the moment is left alone. Removed data does not come back: see what would go " +
-        "with retention --dry-run. Nothing is removed while the clocks of PostgreSQL, Redis and this host differ by more than five minutes.",
+        "with retention --dry-run. Nothing is removed while the clocks of PostgreSQL, Redis and this host differ by more " +
+        "than five minutes.",
     )
     .addOption(byOption())
     .action(async ({ by }) => {

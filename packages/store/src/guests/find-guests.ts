@@ -77,7 +77,6 @@ async function findByContact(
      where guest_hashes && $1::bigint[] and guest_hashes <> '{}' and ($2::text is null or partner = $2)
      order by guest_hashes = $4::bigint[], updated_at desc
      limit $3`,
-    // Those with too many contacts to say whose they are come last.
     [hashes, partner ?? null, limit ?? null, [tooManyHashes]],
   );
   return rows.map(toCandidate);
