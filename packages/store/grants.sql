@@ -90,8 +90,8 @@ grant update (last_id, moved_at, active_id, failing_since, breaker_opened_at, pr
 grant update, delete on feed_deliveries to booking_events_console;
 grant select, update (is_inside) on feed_handed to booking_events_console;
 grant select (name, url, mode, payload, partners, changes, countries, arrival_from_days, arrival_to_days, from_id,
-    signature, previous_key_until, paused_at, pause_reason, paused_by, created_at, created_by, updated_at),
-  update (from_id, paused_at, pause_reason, paused_by, updated_at)
+    given_id, signature, previous_key_until, paused_at, pause_reason, paused_by, created_at, created_by, updated_at),
+  update (from_id, given_id, paused_at, pause_reason, paused_by, updated_at)
   on subscriptions to booking_events_console;
 
 -- Only what is missing: a policy is created under a lock that waits for every program that follows the feed.

@@ -489,6 +489,7 @@ create table subscriptions (
   arrival_from_days integer,
   arrival_to_days integer,
   from_id bigint not null,
+  given_id bigint not null default 0,
   signature text collate "C" check (signature in ('hmac', 'ed25519')),
   signing_key text collate "C",
   previous_signing_key text collate "C",
@@ -543,6 +544,8 @@ comment on column subscriptions.arrival_from_days is
 comment on column subscriptions.arrival_to_days is 'As arrival_from_days: at most so many days after.';
 comment on column subscriptions.from_id is
   'Posts begin after this change: the newest when it was added, or where a replay began. Whoever pulls begins where it asks.';
+comment on column subscriptions.given_id is
+  'How far its reader was before a replay moved it back.';
 comment on column subscriptions.signature is
   'hmac: HMAC-SHA256 (v1 of Standard Webhooks); ed25519: its v1a. Null: the subscriber pulls.';
 comment on column subscriptions.signing_key is

@@ -7,6 +7,7 @@ import {
   replayFeedDeadLetters,
   replayFeedSince,
 } from "./feed-deliveries.ts";
+import { changeSubscription, findSubscription, type Subscription } from "./subscriptions.ts";
 
 const { pool } = useTestDatabase({ maxConnections: 2 });
 
@@ -177,10 +178,34 @@ test("a subscription that is moved back counts as added there, so that a filter 
   onTestFinished(async () => void (await pool.query("delete from subscriptions")));
   await replaySince(hoursAgo(4.05));
   await replaySince(new Date());
-  const { rows } = await pool.query("select name, from_id::int as from from subscriptions order by name");
+  const { rows } = await pool.query(
+    "select name, from_id::int as from, given_id::int as given from subscriptions order by name",
+  );
   expect(rows).toEqual([
-    { name: "others", from: 8 },
-    { name: "posts", from: 6 },
+    { name: "others", from: 8, given: 0 },
+    { name: "posts", from: 6, given: 9 },
+  ]);
+});
+
+test("a first filter knows what was given before a replay", async () => {
+  await pool.query(
+    `insert into subscriptions (name, url, mode, payload, from_id, signature, signing_key, created_by)
+     values ('posts', 'https://example.com', 'latest', 'thin', 7, 'hmac', 'whsec_', 'tester')`,
+  );
+  onTestFinished(async () => void (await pool.query("delete from subscriptions")));
+  await pool.query("update feed_readers set last_id = 8 where name = 'posts'");
+  await replaySince(hoursAgo(4.05));
+  const subscription = await findSubscription(pool, "posts");
+  const filtered = { ...(subscription as Subscription), countries: ["ES"] };
+  expect(await changeSubscription(pool, "posts", filtered, { remembers: true, resumes: false })).toBe("changed");
+  const { rows } = await pool.query(
+    `select booking_id as booking, is_inside as "isInside" from feed_handed order by booking_id`,
+  );
+  // Changes 7 and 8 were given. Change 9 of c was not, and 10 is of a.
+  expect(rows).toEqual([
+    { booking: a, isInside: true },
+    { booking: b, isInside: true },
+    { booking: c, isInside: false },
   ]);
 });
 

@@ -139,7 +139,11 @@ export async function replayFeedSince(client: Queryable, reader: string, since: 
     moved.lastId,
   ]);
   // What it was given is remembered from there on, once it has a filter.
-  await client.query("update subscriptions set from_id = $2 where name = $1 and from_id > $2", [reader, moved.lastId]);
+  await client.query(
+    `update subscriptions set from_id = least(from_id, $2), given_id = greatest(given_id, $2 + $3::bigint)
+     where name = $1 and $3::bigint > 0`,
+    [reader, moved.lastId, moved.changes],
+  );
   // It may have lost that a booking has left its filter, and then is told once more.
   await client.query(
     `update feed_handed as handed set is_inside = true

@@ -273,11 +273,12 @@ async function rememberAllHanded(client: Queryable, name: string): Promise<void>
   await client.query(
     `with reader as (
        -- A subscriber who pulls may have begun before the subscription was added.
-       select name, case when url is null then 0 else from_id end as from_id, partners, coalesce(last_id, 0) as last_id
+       select name, case when url is null then 0 else from_id end as from_id, partners,
+         greatest(last_id, given_id) as given_id
        from feed_readers join subscriptions using (name) where name = $1
      )
      insert into feed_handed (reader, booking_id, is_inside)
-     select reader.name, change.booking_id, bool_or(change.id <= reader.last_id)
+     select reader.name, change.booking_id, bool_or(change.id <= reader.given_id)
      from reader join booking_changes as change
        on change.id > reader.from_id and (reader.partners is null or change.partner = any(reader.partners))
      group by reader.name, change.booking_id
