@@ -15,7 +15,7 @@ import {
   rotateKeys,
   type SubscriptionToAdd,
 } from "@booking-events/store";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { watchSubscriptions } from "../subscriptions/watch-subscriptions.ts";
 import { createPull, type Pull, type PullOptions } from "./create-pull.ts";
 
@@ -296,6 +296,9 @@ describe("a token", () => {
 
   test("of a subscription that is paused while its filter is changed is 503", async () => {
     await pauseSubscription(pool, "warehouse", { reason: filterChanges, by: "Ada" });
+    // The clock of this host does not decide it.
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+    onTestFinished(() => void vi.useRealTimers());
     await waitFor(async () => expect((await get("/changes")).status).toBe(503));
     await pool.query("update subscriptions set paused_at = now() - interval '1 hour'");
     await waitFor(async () => expect((await get("/changes")).status).toBe(403));

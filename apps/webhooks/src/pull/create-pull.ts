@@ -1,13 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { needsMemory } from "@booking-events/feed";
 import type { Logger } from "@booking-events/runtime";
-import {
-  filterChanges,
-  listPullSubscriptions,
-  notePlace,
-  type PullSubscription,
-  readFeedEnd,
-} from "@booking-events/store";
+import { listPullSubscriptions, notePlace, type PullSubscription, readFeedEnd } from "@booking-events/store";
 import type { Pool } from "pg";
 import { filterOf } from "../subscriptions/filter-of.ts";
 import { KnownTokens } from "./know-tokens.ts";
@@ -49,8 +43,6 @@ export interface Pull {
 
 /** Of all subscriptions. */
 const maxWaiting = 1_000;
-/** Longer than it takes. After that, the operator's command was broken off. */
-const longestFilterChangeMs = 30 * 60_000;
 /** How soon those who wait are answered when the process stops. */
 const stopCheckMs = 500;
 
@@ -153,13 +145,8 @@ async function authenticate({ headers }: IncomingMessage, services: Services): P
   const [, token = ""] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
   const subscription = await orUnavailable(services.tokens.find(token), services);
   if (subscription === undefined) throw new PullRefused(invalidToken);
-  if (subscription.pausedAt !== null) throw new PullRefused(endsSoon(subscription) ? unavailable : paused);
+  if (subscription.pausedAt !== null) throw new PullRefused(subscription.resumesSoon ? unavailable : paused);
   return subscription;
-}
-
-/** Whether the pause ends by itself. */
-function endsSoon({ pausedAt, pauseReason }: PullSubscription): boolean {
-  return pauseReason === filterChanges && Date.now() - Number(pausedAt) < longestFilterChangeMs;
 }
 
 /** Whatever PostgreSQL can't do now, the subscriber may ask again later. */

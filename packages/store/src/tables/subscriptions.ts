@@ -129,20 +129,28 @@ export interface PullSubscription extends Subscription {
   tokenSha256: Buffer;
   /** The token before a rotation, while it is in use. */
   previousTokenSha256: Buffer | null;
+  /** It is paused, and this ends by itself. */
+  resumesSoon: boolean;
 }
+
+/** The reason of a pause that ends by itself, unless the process that changes the filter dies. */
+export const filterChanges = "Its filter is being changed.";
+/** Longer than it takes. */
+const longestFilterChange = "30 minutes";
 
 /** For the process that answers those who pull, whether they are paused or not. */
 export async function listPullSubscriptions(client: Queryable): Promise<PullSubscription[]> {
   const { rows } = await client.query<PullSubscription>(
     `select ${columns}, token_sha256 as "tokenSha256",
-       case when previous_key_until > now() then previous_token_sha256 end as "previousTokenSha256"
+       case when previous_key_until > now() then previous_token_sha256 end as "previousTokenSha256",
+       pause_reason is not distinct from $1
+         and now() - paused_at between -interval '${longestFilterChange}' and interval '${longestFilterChange}'
+         as "resumesSoon"
      from subscriptions where token_sha256 is not null`,
+    [filterChanges],
   );
   return rows;
 }
-
-/** The reason of a pause that ends by itself, unless the process that changes the filter dies. */
-export const filterChanges = "Its filter is being changed.";
 
 /**
  * Pauses an active subscription. One that is paused already keeps its reason.
