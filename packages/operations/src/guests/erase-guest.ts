@@ -158,9 +158,9 @@ async function findQueued(
       // A replay may have put the event into another shard as well.
       const name = `${shard} ${jobId}`;
       if (match === undefined || seen.has(name)) continue;
-      seen.add(name);
       const isTest = match.isReadable ? match.isTest : hasTestSubject;
-      hits.add({ shard, jobId, match, isTest, closeness: match.closeness });
+      // Only those that are kept are remembered: a whole queue may be similar.
+      if (hits.add({ shard, jobId, match, isTest, closeness: match.closeness })) seen.add(name);
     }
     if (hits.isFull) break;
   }

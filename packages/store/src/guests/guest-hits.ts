@@ -15,9 +15,11 @@ export class GuestHits<Hit extends { closeness: Closeness }> {
     return this.#exact >= this.#limit;
   }
 
-  add(hit: Hit): void {
-    if (hit.closeness === "near" ? this.all.length >= this.#limit : this.isFull) return;
+  /** @returns whether it is kept */
+  add(hit: Hit): boolean {
+    if (hit.closeness === "near" ? this.all.length >= this.#limit : this.isFull) return false;
     this.all.push(hit);
     if (hit.closeness === "exact") this.#exact += 1;
+    return true;
   }
 }
