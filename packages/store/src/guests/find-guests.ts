@@ -20,6 +20,8 @@ export interface GuestBooking extends BookingToErase {
 
 const lettersPerPage = 200;
 const candidatesPerBooking = 10;
+/** Each statement is planned for all partitions of the log, and each booking may have many contents. */
+const candidatesAtOnce = 50;
 /** If an index is missing, this reads all bookings. */
 const statementTimeoutMs = 15 * 60 * 1_000;
 
@@ -46,10 +48,13 @@ export function findGuestBookings(
         ? await findByReference(client, search.value, search.partner, most)
         : await findByContact(client, possibleGuestHashes(key, search.by, search.forms), search.partner, most);
     const hits = new GuestHits<GuestBooking>(limit);
-    for (const candidate of candidates) {
-      const closeness = await compare(client, candidate, search);
-      if (closeness !== undefined) hits.add({ ...candidate, closeness });
-      if (hits.isFull) break;
+    for (let at = 0; at < candidates.length && !hits.isFull; at += candidatesAtOnce) {
+      const some = candidates.slice(at, at + candidatesAtOnce);
+      const contents = await readContents(client, some);
+      for (const candidate of some) {
+        const closeness = compare(candidate, contents.get(nameOf(candidate)) ?? [], search);
+        if (closeness !== undefined) hits.add({ ...candidate, closeness });
+      }
     }
     return hits.all;
   });
@@ -141,25 +146,28 @@ const comparedFields = [
   "consumerTripPartnerExternalReference",
 ] satisfies BookingFieldName[];
 
-/** Different contacts may have the same hash, and a booking may have too many, so the contents decide. */
-async function compare(
-  client: Queryable,
-  { bookingKey: key, reference }: Candidate,
-  search: GuestSearch,
-): Promise<Closeness | undefined> {
-  if (search.by === "reference" && reference === search.value) return "exact";
-  const { rows } = await client.query<SentContent>(
-    `select distinct default_country as "defaultCountry",
+const nameOf = ({ bookingKey: key }: { bookingKey: Buffer }) => key.toString("hex");
+
+/** What is and was sent of the bookings, by their names. */
+async function readContents(client: Queryable, candidates: Candidate[]): Promise<Map<string, SentContent[]>> {
+  const { rows } = await client.query<SentContent & { bookingKey: Buffer }>(
+    `select distinct booking_key as "bookingKey", default_country as "defaultCountry",
        (select jsonb_object_agg(name, payload -> name) from unnest($2::text[]) as name) as payload
      from (
-       select payload, default_country from bookings where booking_key = $1
+       select booking_key, payload, default_country from bookings where booking_key = any($1)
        union all
-       select payload, default_country from booking_events where booking_key = $1
+       select booking_key, payload, default_country from booking_events where booking_key = any($1)
      ) as sent
      where payload is not null`,
-    [key, comparedFields],
+    [candidates.map(({ bookingKey: key }) => key), comparedFields],
   );
-  const found = rows.map((content) => matchContent(search, content));
+  return Map.groupBy(rows, nameOf);
+}
+
+/** Different contacts may have the same hash, and a booking may have too many, so the contents decide. */
+function compare({ reference }: Candidate, contents: SentContent[], search: GuestSearch): Closeness | undefined {
+  if (search.by === "reference" && reference === search.value) return "exact";
+  const found = contents.map((content) => matchContent(search, content));
   return found.find((closeness) => closeness === "exact") ?? found.find((closeness) => closeness !== undefined);
 }
 
