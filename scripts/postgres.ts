@@ -141,7 +141,8 @@ async function ensureDatabase(adminUrl: string): Promise<void> {
 }
 
 async function query(url: string, sql: string): Promise<pg.QueryResult> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  // A busy machine needs seconds to let somebody in.
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
   client.on("error", () => {}); // The rejection says the same.
   try {
     await client.connect();

@@ -157,6 +157,12 @@ test("PostgreSQL starts although its lock file names a process, which is another
   expect(await postgres.read((await postgres.start(dir)).url)).toBe("kept");
 });
 
+test("PostgreSQL starts although it lets nobody in for seconds", async () => {
+  copyCreated(dir);
+  const server = await track(startPostgres({ dir, settings: { post_auth_delay: "3" } }));
+  expect(server.url).toMatch(/^postgres:/);
+});
+
 test("a PostgreSQL cluster whose creation was interrupted is created again", async () => {
   const home = await choosePostgresHome(dir);
   const unfinished = join(home.dir, "data.unfinished");
