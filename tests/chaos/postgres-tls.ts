@@ -50,18 +50,18 @@ export async function serveTls({ home, url: plainUrl }: PostgresServer, admin: p
      * @throws when it was refused no connection for this
      */
     async presentExpired(pool: pg.Pool, forMs: number, signal: AbortSignal): Promise<void> {
-      const startMs = performance.now();
+      let endsAtMs = performance.now() + longestReloadMs;
       let isRefused = false;
       await install(expired);
-      const isOver = () => performance.now() - startMs > (isRefused ? forMs : forMs + longestReloadMs);
-      while (!isOver() && !signal.aborted) {
+      while (performance.now() < endsAtMs && !signal.aborted) {
         await admin.query("select pg_reload_conf()");
         // Each time, since clients connect until PostgreSQL has read its configuration.
         await admin.query("select pg_terminate_backend(pid) from pg_stat_ssl where ssl");
-        isRefused ||= await pool.query("select").then(
-          () => false,
-          (error: NodeJS.ErrnoException) => error.code === "CERT_HAS_EXPIRED",
-        );
+        const error = await pool.query("select").catch((error: NodeJS.ErrnoException) => error);
+        if (!isRefused && "code" in error && error.code === "CERT_HAS_EXPIRED") {
+          isRefused = true;
+          endsAtMs = performance.now() + forMs;
+        }
         await sleep(lookIntervalMs, undefined, { signal }).catch(() => {});
       }
       await install(valid);
