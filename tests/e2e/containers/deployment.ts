@@ -16,7 +16,6 @@ export interface Container {
   pid: number;
   exitCode: number;
   startedAt: string;
-  finishedAt: string;
   isRunning: boolean;
   /** Undefined: it has no check. */
   health: string | undefined;
@@ -145,7 +144,6 @@ export class Deployment {
       pid: State.Pid,
       exitCode: State.ExitCode,
       startedAt: State.StartedAt,
-      finishedAt: State.FinishedAt,
       isRunning: State.Running,
       health: State.Health?.Status,
       stopSignal: Config.StopSignal,

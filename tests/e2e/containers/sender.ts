@@ -38,7 +38,7 @@ export class Sender {
     return this.answers.filter(({ status }) => status !== 200);
   }
 
-  /** The longest time in which no event was accepted. */
+  /** The longest time between two events that were accepted, by when they were sent: ingest may answer later. */
   longestOutageMs(since: number): number {
     const times = this.answers.filter(({ status, sentAt }) => status === 200 && sentAt >= since);
     const moments = [since, ...times.map(({ sentAt }) => sentAt).toSorted((a, b) => a - b)];

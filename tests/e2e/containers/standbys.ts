@@ -7,7 +7,8 @@ import { allApplied, nothingLost } from "./single-host.ts";
 import type { Step } from "./step.ts";
 
 const files = "docker-compose.yml:deploy/ha/compose.yml:host.yml";
-const longestElectionMs = 5_000;
+/** Three seconds of them pass before a sentinel believes it. */
+const longestElectionMs = 10_000;
 const longestOutageMs = 15_000;
 
 /** With deploy/ha/compose.yml, as docs/operations/grow.md describes it: both primaries are lost. */
@@ -48,7 +49,7 @@ async function restartPrimary(deployment: Deployment, sender: Sender): Promise<s
   await deployment.killProcess(await deployment.container(before));
   await untilAccepted(sender, since);
   assert.equal(await primaryService(deployment), before);
-  return `no event was accepted for ${sender.longestOutageMs(since)} ms`;
+  return `no event sent within ${sender.longestOutageMs(since)} ms was accepted`;
 }
 
 async function loseRedis(deployment: Deployment, sender: Sender): Promise<string> {
@@ -59,11 +60,12 @@ async function loseRedis(deployment: Deployment, sender: Sender): Promise<string
   await deployment.compose("kill", service);
   await waitFor(async () => (await primaryAddress(deployment)) !== lost, { timeoutMs: 30_000 });
   await untilAccepted(sender, Date.now());
-  const electedMs = (await electedAt(deployment, since)) - Date.parse((await deployment.container(service)).finishedAt);
+  // Not since Docker saw it end: if its disk is slow, Redis is silent for seconds before that.
+  const electedMs = (await electedAt(deployment, since)) - since;
   const outageMs = sender.longestOutageMs(since);
   assert(electedMs < longestElectionMs, `the sentinels took ${electedMs} ms`);
-  assert(outageMs < longestOutageMs, `no event was accepted for ${outageMs} ms`);
-  return `a new primary after ${electedMs} ms, no event accepted for ${outageMs} ms`;
+  assert(outageMs < longestOutageMs, `no event sent within ${outageMs} ms was accepted`);
+  return `a new primary after ${electedMs} ms, no event sent within ${outageMs} ms was accepted`;
 }
 
 /** By the log of the first sentinel that says so. To ask them takes a second itself. */
