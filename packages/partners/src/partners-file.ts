@@ -38,7 +38,7 @@ const Partner = v.strictObject({
     v.minLength(1, "must name at least one kind"),
   ),
   rateLimit: v.strictObject({
-    perSecond: v.pipe(v.number(), v.minValue(0.01, "must be above 0")),
+    perSecond: v.pipe(v.number(), v.minValue(0.01, "must be at least 0.01")),
     burst: v.pipe(v.number(), v.integer("must be a whole number"), v.minValue(1, "must be at least 1")),
   }),
   /** The quota: how many bytes of payloads may be accepted from midnight to midnight, in UTC. */
