@@ -47,12 +47,16 @@ export function findGuestBookings(
       search.by === "reference"
         ? await findByReference(client, search.value, search.partner, most)
         : await findByContact(client, possibleGuestHashes(key, search.by, search.forms), search.partner, most);
+    const isNamed = ({ reference }: Candidate) => search.by === "reference" && reference === search.value;
     const hits = new GuestHits<GuestBooking>(limit);
     for (let at = 0; at < candidates.length && !hits.isFull; at += candidatesAtOnce) {
       const some = candidates.slice(at, at + candidatesAtOnce);
-      const contents = await readContents(client, some);
+      const contents = await readContents(
+        client,
+        some.filter((candidate) => !isNamed(candidate)),
+      );
       for (const candidate of some) {
-        const closeness = compare(candidate, contents.get(nameOf(candidate)) ?? [], search);
+        const closeness = isNamed(candidate) ? "exact" : compare(contents.get(nameOf(candidate)) ?? [], search);
         if (closeness !== undefined) hits.add({ ...candidate, closeness });
       }
     }
@@ -165,8 +169,7 @@ async function readContents(client: Queryable, candidates: Candidate[]): Promise
 }
 
 /** Different contacts may have the same hash, and a booking may have too many, so the contents decide. */
-function compare({ reference }: Candidate, contents: SentContent[], search: GuestSearch): Closeness | undefined {
-  if (search.by === "reference" && reference === search.value) return "exact";
+function compare(contents: SentContent[], search: GuestSearch): Closeness | undefined {
   const found = contents.map((content) => matchContent(search, content));
   return found.find((closeness) => closeness === "exact") ?? found.find((closeness) => closeness !== undefined);
 }
