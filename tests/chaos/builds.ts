@@ -58,7 +58,7 @@ export const brokenBuilds: readonly BrokenBuild[] = [
   breakBuild(
     "trust-one-clock",
     "lost",
-    "postgres 440 days ahead while workers start, an ingest and a worker three days ahead, redis two hours behind",
+    "postgres 440 days ahead while a worker starts, an ingest and a worker three days ahead, redis two hours behind",
     { worker: fromSource("tests/chaos/broken/trust-one-clock.ts") },
   ),
   breakBuild(

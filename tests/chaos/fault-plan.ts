@@ -78,18 +78,16 @@ export const scenarios = {
     kill("worker-3", 3_500),
   ],
   /**
-   * A worker maintains the database when it starts, and removes what is older than 400 days. If others have locked a
-   * table then, it tries again only after minutes, so three workers start. An ingest that is days ahead gives events ids
-   * of other months, and a worker retries events at once. By a Redis that is behind, events lose to those before them.
+   * A worker maintains the database when it starts, which takes up to 20 s on a busy machine, and removes what is older
+   * than 400 days. An ingest that is days ahead gives events ids of other months, and a worker retries events at once. By
+   * a Redis that is behind, events lose to those before them.
    */
-  "postgres 440 days ahead while workers start, an ingest and a worker three days ahead, redis two hours behind": [
-    wrongClock("postgres", 100, 440 * dayMs, 13_000),
+  "postgres 440 days ahead while a worker starts, an ingest and a worker three days ahead, redis two hours behind": [
+    wrongClock("postgres", 100, 440 * dayMs, 30_000),
     wrongClock("ingest-1", 200, 3 * dayMs, 3_000),
     wrongClock("worker-2", 300, 3 * dayMs, 3_000),
     kill("worker-1", 1_500),
     wrongClock("redis", 3_500, -2 * hourMs, 1_000),
-    kill("worker-3", 4_500),
-    kill("worker-1", 7_500),
   ],
   /**
    * The first is told to stop, so the other one takes over at once; then it freezes, and loses its leases; then the first
