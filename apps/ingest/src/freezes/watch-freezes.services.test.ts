@@ -187,13 +187,14 @@ function throttle({ child }: RunningMain): () => Promise<void> {
   };
 }
 
-/** Both clocks of the process stop for 3 s, as on a suspended machine, while Redis' clock runs on. */
+/** The process and both its clocks stop for 3 s, as on a suspended machine, while Redis' clock runs on. */
 const suspendOnSignal = `data:text/javascript,${encodeURIComponent(`
   process.on("SIGUSR2", () => {
     for (const clock of [performance, Date]) {
       const now = clock.now.bind(clock);
       clock.now = () => now() - 3000;
     }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3000);
     console.log(JSON.stringify({ msg: "suspended" }));
   });
 `)}`;
