@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { waitFor } from "@booking-events/harness";
 import { runOps } from "@booking-events/ops/testing/run-ops";
 import { type Certificate, createCertificate } from "@booking-events/scripts/certificates";
-import { afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { postAccepted } from "./post-event.ts";
 import { type SubscriberServer, startSubscriber } from "./start-subscriber.ts";
 import { type RunningApp, shareSurroundings } from "./surroundings.ts";
@@ -23,8 +23,11 @@ beforeAll(async () => {
   const authorities = join(own.folder, "authorities.pem");
   writeFileSync(authorities, trusted.certificate);
   Object.assign(own.environment, { WEBHOOKS_ALLOW_PRIVATE: "true", NODE_EXTRA_CA_CERTS: authorities });
-  [ingest] = await Promise.all([own.running("ingest"), own.running("worker"), own.running("webhooks")]);
+  [ingest] = await Promise.all([own.running("ingest"), own.running("worker")]);
 });
+
+// One test replaces it.
+beforeEach(() => own.running("webhooks"));
 
 afterEach(async () => {
   await own.pool.query("delete from subscriptions");
@@ -76,17 +79,16 @@ test("all posts go through the proxy, if there is one, and nothing reaches the s
   await (await own.running("webhooks")).stop();
   // The proxy decides about addresses, so none has to be allowed.
   const environment = { WEBHOOKS_ALLOW_PRIVATE: "false", WEBHOOKS_PROXY_URL: proxy.url };
-  const webhooks = await own.start("webhooks", { environment });
+  await own.start("webhooks", { environment });
   await add("proxied", subscriber);
   await post("PROXY-1");
   await waitFor(() => expect(takenBy(subscriber)).toEqual(["PROXY-1 booking.created"]));
   expect(new Set(proxy.asked)).toEqual(new Set([new URL(subscriber.url).host]));
   proxy.refuse();
   await post("PROXY-2");
-  await waitFor(async () => expect(await failuresOf("proxied")).toEqual(["ERR_PROXY_TUNNEL"]));
+  // The answer to PROXY-1 may have been cut off with its tunnel, so it may fail too.
+  await waitFor(async () => expect(await failuresOf("proxied")).toContain("ERR_PROXY_TUNNEL"));
   expect(subscriber.received).toHaveLength(1);
-  await webhooks.stop();
-  await own.running("webhooks");
 });
 
 test("a dead letter is replayed or discarded while the process runs", async () => {
