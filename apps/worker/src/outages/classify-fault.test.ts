@@ -1,4 +1,4 @@
-import { NotBegun } from "@booking-events/store";
+import { NotBegun, OtherDatabase } from "@booking-events/store";
 import { DatabaseError } from "pg";
 import { expect, test } from "vitest";
 import { classifyFault, isConstraintViolation } from "./classify-fault.ts";
@@ -42,6 +42,7 @@ test.each<[error: unknown, code: string, message: string]>([
     Object.assign(new Error("canary"), { code: "ECONNRESET", syscall: "read" }),
     ...(["ECONNRESET", "The worker failed to apply the event (ECONNRESET)."] as const),
   ],
+  [new OtherDatabase("1", "2"), "OTHER_DATABASE", new OtherDatabase("1", "2").message],
   ["canary", "UNKNOWN", "The worker threw a value that is not an error."],
 ])("%s has the code %s and a message, and does not blame the content", (error, code, message) => {
   expect(classifyFault(error)).toEqual({ code, message, isOfContent: false });

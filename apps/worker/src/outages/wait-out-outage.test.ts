@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { FormerPrimary, NotBegun } from "@booking-events/store";
+import { FormerPrimary, NotBegun, OtherDatabase } from "@booking-events/store";
 import { DatabaseError } from "pg";
 import { describe, expect, test } from "vitest";
 import { OutageGate } from "./wait-out-outage.ts";
@@ -31,21 +31,31 @@ function createGate({ signal = never } = {}) {
   return { gate, database, failure, changes, delaysMs };
 }
 
+const withCode = <Failure extends Error>(error: Failure, code: string) => Object.assign(error, { code });
+const databaseError = (code: string, message = "") => withCode(new DatabaseError(message, 0, "error"), code);
+
 describe("work whose connection breaks while PostgreSQL takes writes", () => {
   const lost = () => new Error("Connection terminated unexpectedly");
 
-  test("is tried once more: the connection may have led to the predecessor of this PostgreSQL", async () => {
-    const { gate, changes } = createGate();
-    const failures = [lost()];
-    const work = async () => {
-      const failure = failures.pop();
-      if (failure) throw failure;
-      return "done";
-    };
-    expect(await gate.throughOutages(work)).toBe("done");
-    expect(changes).toEqual([]);
-    expect(gate.recoveredAtMs()).toBeGreaterThan(0);
-  });
+  test.each([
+    ["pg", lost()],
+    ["read", withCode(new Error("read ECONNRESET"), "ECONNRESET")],
+    ["write", withCode(new Error("write EPIPE"), "EPIPE")],
+  ])(
+    "is tried once more, as %s has failed: it may have led to the predecessor of this PostgreSQL",
+    async (_, failed) => {
+      const { gate, changes } = createGate();
+      const failures = [failed];
+      const work = async () => {
+        const failure = failures.pop();
+        if (failure) throw failure;
+        return "done";
+      };
+      expect(await gate.throughOutages(work)).toBe("done");
+      expect(changes).toEqual([]);
+      expect(gate.recoveredAtMs()).toBeGreaterThan(0);
+    },
+  );
 
   test("fails if that happens again", async () => {
     const { gate } = createGate();
@@ -84,7 +94,8 @@ describe("while PostgreSQL is unavailable", () => {
 
   test.each([
     ["did not answer", () => new FormerPrimary()],
-    ["takes no writes", () => Object.assign(new DatabaseError("", 0, "error"), { code: "25006" })],
+    ["takes no writes", () => databaseError("25006")],
+    ["has another database", () => new OtherDatabase("1", "2")],
   ])("work that failed on a former primary, which %s, is done on the new one", async (_, failure) => {
     const { gate, changes } = createGate();
     let trials = 0;
@@ -184,10 +195,21 @@ describe("while PostgreSQL is unavailable", () => {
 });
 
 describe("while PostgreSQL takes writes", () => {
-  test("work that fails by itself is rejected, whatever its error says, and makes no other work wait", async () => {
-    const { gate, changes } = createGate();
-    const outOfMemory = Object.assign(new Error("out of memory"), { code: "53200" });
-    await expect(gate.throughOutages(() => Promise.reject(outOfMemory))).rejects.toBe(outOfMemory);
+  test.each([
+    ["an error", withCode(new Error("out of memory"), "53200"), 1],
+    ["PostgreSQL's", databaseError("57P01", "Connection terminated"), 1],
+    ["no error", "Connection terminated", 1],
+    ["of the content, so nothing has to be asked", databaseError("22P05"), 0],
+  ])("work that fails by itself is rejected at once, and makes no other work wait: %s", async (_, failure, probes) => {
+    const { gate, changes, database } = createGate();
+    let trials = 0;
+    const work = async () => {
+      trials += 1;
+      throw failure;
+    };
+    await expect(gate.throughOutages(work)).rejects.toBe(failure);
+    expect(trials).toBe(1);
+    expect(database.probes).toBe(probes);
     expect(await gate.throughOutages(async () => "others")).toBe("others");
     expect(changes).toEqual([]);
   });

@@ -28,9 +28,9 @@ export interface OutageGateOptions {
 
 /**
  * Decides by evidence whether PostgreSQL is unavailable, or the work itself fails. If a transaction could not begin, or
- * was on a server that is no longer the primary or has another database, PostgreSQL is unavailable. After any other failure, a probe asks
- * PostgreSQL to take a write that has nothing to do with the work. If it does, the work itself failed. Work that lost its
- * connection is tried once more before that.
+ * was on a server that is no longer the primary or has another database, PostgreSQL is unavailable. After any other
+ * failure, a probe asks PostgreSQL to take a write that has nothing to do with the work. If it does, the work itself
+ * failed. Work that lost its connection is tried once more before that.
  *
  * While PostgreSQL is unavailable, one probe at a time runs, with growing delays, and all work waits until a probe
  * succeeds. Work that fails by itself never makes other work wait.
