@@ -2,7 +2,7 @@ import { randomRuns } from "@booking-events/harness/random-runs";
 import * as fc from "fast-check";
 import metadata from "libphonenumber-js/min/metadata";
 import { describe, expect, test } from "vitest";
-import { phoneCandidates, readPhone } from "./phone.ts";
+import { phoneCandidates, readPhone, writtenDigits } from "./phone.ts";
 import { isTidyNumber } from "./tidy-number.ts";
 
 describe("a number with a calling code is read", () => {
@@ -28,6 +28,7 @@ describe("a number with a calling code is read", () => {
     ["(0044) 20 7183 8750", "+442071838750"],
     ["+0044 20 7183 8750", "+442071838750"],
     ["++442071838750", "+442071838750"],
+    ["+ (+44) 20 7183 8750", "+442071838750"],
     // A trunk prefix that is no part of the number
     ["+44 (0)20 7183 8750", "+442071838750"],
     ["+44-(0)-2071838750", "+442071838750"],
@@ -42,6 +43,7 @@ describe("a number with a calling code is read", () => {
     ["+375 8 029 123 45 67", "+375291234567"],
     ["+370 8 612 34567", "+37061234567"],
     ["+972 054-123-4567", "+972541234567"],
+    ["+33 00 1 23 45 67 89", "+33123456789"],
     // A zero that nobody dials in this country
     ["+34 0 612 345 678", "+34612345678"],
     ["+351 (0)912 345 678", "+351912345678"],
@@ -55,8 +57,10 @@ describe("a number with a calling code is read", () => {
     ["+242 06 612 3456", "+242066123456"],
     ["+241 06 12 34 56", "+24106123456"],
     ["+378 0549 123456", "+3780549123456"],
+    ["+290 0000", "+2900000"],
     // A digit that looks like a prefix
     ["+7 800 555 35 35", "+78005553535"],
+    ["+86 120 1234 5678", "+8612012345678"],
     // Mexico's former 1, Argentina's 15
     ["+52 1 55 1234 5678", "+525512345678"],
     ["+5215512345678", "+525512345678"],
@@ -77,11 +81,16 @@ describe("a number with a calling code is read", () => {
     ["+44 20 7183 8750 or +44 7911 123456", "+442071838750"],
     ["n/a, +44 20 7183 8750", "+442071838750"],
     ["+44 20 7183 8750 / 51", "+442071838750"],
+    ["+44 20 7183 8750/51", "+442071838750"],
+    ["1234, +44 20 7183 8750", "+442071838750"],
+    ["n/a, n/a, 12, 12, +44 20 7183 8750", "+442071838750"],
     ["+49 30/1234567", "+49301234567"],
     // Words around it
     ["Tel.: +44 20 7183 8750", "+442071838750"],
     ["+44 20 7183 8750 (mobile)", "+442071838750"],
     ["WhatsApp +44 7911 123456", "+447911123456"],
+    ["+442071838750, ".padEnd(250, "x"), "+442071838750"],
+    [`${" ".repeat(250)}+442071838750`, "+442071838750"],
     // Other scripts, and what nobody sees
     ["＋４４２０７１８３８７５０", "+442071838750"],
     ["+٤٤ ٢٠ ٧١٨٣ ٨٧٥٠", "+442071838750"],
@@ -106,6 +115,9 @@ describe("a number without a calling code is read in a country", () => {
     ["07911 123456", ["GB"], "+447911123456"],
     ["020 7183 8750", ["GB"], "+442071838750"],
     ["07911123456.0", ["GB"], "+447911123456"],
+    // A point that is punctuation
+    ["0207183.0875", ["GB"], "+442071830875"],
+    ["020 7183875.0", ["GB"], "+442071838750"],
     ["912 345 678", ["PT"], "+351912345678"],
     ["(242) 555-0100", ["BS"], "+12425550100"],
     ["06 1234 5678", ["IT"], "+390612345678"],
@@ -147,6 +159,8 @@ describe("no number is read from", () => {
     ["a plus sign", "+", []],
     ["zeros", "0000000000", ["GB"]],
     ["a number in a long text", `+442071838750${" ".repeat(250)}x`, []],
+    ["one of several in a long text", "+442071838750, ".padEnd(251, "x"), []],
+    ["what would be another country's number without its plus sign", "+912 345 678", ["PT"]],
     ["a country that does not exist", "07911 123456", ["ZZ", "", "__proto__"]],
   ])("%s", (_, sent, countries) => {
     expect(readPhone(sent, countries)).toBeUndefined();
@@ -165,10 +179,22 @@ describe("a number is found by", () => {
     ],
     ["its last digits if no other country has it", "912 345 678", [], ["12345678"]],
     ["its last digits without the extension", "912 345 678 ext. 12", [], ["12345678"]],
+    ["its last digits without the extension, before another number", "912 345 678 x 12 / +33", [], ["12345678"]],
+    ["its last digits, with a word before it that stands before extensions", "int 912 345 678", [], ["12345678"]],
+    ["its eight digits", "5550 1000", [], ["55501000"]],
+    ["its E.164 form alone if it is short", "+2904000", ["+2904000"], []],
     ["nothing if it is too short", "555-0100", [], []],
+    ["nothing if it is too short without the trunk prefix", "(0)123 4567", [], []],
     ["nothing if there is none", "none", [], []],
   ])("%s", (_, sent, same, near) => {
     expect(phoneCandidates(sent, ["GB"])).toEqual({ same, near });
+  });
+
+  test.each(["\tor\t", "\u00a0or\u00a0", "_or_"])("each of two between which %j stands", (between) => {
+    expect(phoneCandidates(`+44 20 7183 8750${between}+44 7911 123456`, []).same).toEqual([
+      "+442071838750",
+      "+447911123456",
+    ]);
   });
 
   test("the same, however it is written", () => {
@@ -185,6 +211,16 @@ describe("a number is found by", () => {
     const sent = Array.from({ length: 6 }, (_, index) => `+44207183875${index}`).join(";");
     expect(phoneCandidates(sent, []).same).toHaveLength(4);
   });
+});
+
+test.each([
+  ["+44 (0)20 7183 8750", "442071838750"],
+  ["0044 20 7183 8750", "442071838750"],
+  ["020 7183 0050", "02071830050"],
+  ["+٤٤ ٢٠ ٧١٨٣ ٨٧٥٠", "442071838750"],
+  ["1".repeat(251), "1".repeat(250)],
+])("the written digits of %j", (sent, digits) => {
+  expect(writtenDigits(sent)).toBe(digits);
 });
 
 /** Of every calling code, with and without the prefixes that people write. */
