@@ -28,7 +28,7 @@ let takes: Take[];
 let logged: Record<string, unknown>[];
 let limiter: PartnerLimiter;
 let processes: number;
-let countByShare: () => Promise<number | undefined>;
+let metric: (name: string) => Promise<number | undefined>;
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance"] });
@@ -54,8 +54,7 @@ beforeEach(() => {
     logger: createLogger({ name: "test", level: "info" }, { write: (line) => void logged.push(JSON.parse(line)) }),
     metrics,
   });
-  countByShare = async () =>
-    (await metrics.getSingleMetric("ingest_rate_limit_by_share_total")?.get())?.values[0]?.value;
+  metric = async (name) => (await metrics.getSingleMetric(`ingest_rate_limit_${name}`)?.get())?.values[0]?.value;
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -147,6 +146,16 @@ describe("an empty bucket", () => {
     const raised = { ...slow, rateLimit: fast.rateLimit };
     expect(await requestWithTake(raised, {})).not.toHaveProperty("retryAfterS");
   });
+});
+
+test("a request that leaves others their tokens is refused until there are enough besides, held or not", async () => {
+  await requestWithTake(fast, { granted: 10, left: 20 });
+  expect(await limiter.take(fast, 29)).toMatchObject({ retryAfterS: 1 });
+  expect(await limiter.take(fast, 229)).toMatchObject({ retryAfterS: 2 });
+  expect(await limiter.take(fast, 28)).not.toHaveProperty("retryAfterS");
+  vi.advanceTimersByTime(10);
+  expect(await limiter.take(fast, 29)).not.toHaveProperty("retryAfterS");
+  expect(takes).toHaveLength(1);
 });
 
 describe("a payload", () => {
@@ -406,12 +415,12 @@ describe("while Redis provides no tokens", () => {
     expect(takes).toHaveLength(2);
     takes[1]?.fail();
     expect(await trial).toMatchObject(refused);
-    expect(await countByShare()).toBe(1 + 40 + 200 + 10 + 100 + 2);
+    expect(await metric("by_share_total")).toBe(1 + 40 + 200 + 10 + 100 + 2);
 
     vi.advanceTimersByTime(1_000);
     expect(await requestWithTake(slow, {})).not.toHaveProperty("retryAfterS");
     expect(await requestWithTake(fast, {})).not.toHaveProperty("retryAfterS");
-    expect(await countByShare()).toBe(353);
+    expect(await metric("by_share_total")).toBe(353);
   });
 
   test("the headers describe the share, and when its next token is due", async () => {
@@ -490,7 +499,8 @@ describe("while Redis provides no tokens", () => {
     },
   );
 
-  test("the log says so once, with the number of processes, and once when it is over", async () => {
+  test("the log says so once, with the number of processes, and once when it is over, as does the metric", async () => {
+    expect(await metric("shared")).toBe(1);
     const requests = [limiter.take(slow), limiter.take(fast)];
     await nextTurn();
     takes[0]?.fail();
@@ -500,11 +510,13 @@ describe("while Redis provides no tokens", () => {
     await requests[1];
     const began = "rate limits are enforced per process: Redis provides no tokens in time";
     expect(logged).toMatchObject([{ msg: began, processes: 1, err: { type: "Error" } }]);
+    expect(await metric("shared")).toBe(0);
     for (const answer of ["fails", "fails", {}] as const) {
       vi.advanceTimersByTime(1_000);
       await requestWithTake(slow, answer);
     }
     expect(logged.map(({ msg }) => msg)).toEqual([began, "rate limits are shared again"]);
+    expect(await metric("shared")).toBe(1);
   });
 
   test("the headers count all tokens held by this process, but only its share of the others", async () => {
