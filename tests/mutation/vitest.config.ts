@@ -32,7 +32,7 @@ export default defineConfig({
       "packages/queue/src/events/retry-policy.test.ts",
       "packages/runtime/src/graceful-shutdown.test.ts",
       "packages/schema/src/normalise/{airport-code,country,currency,date,email,flag,language}.test.ts",
-      "packages/schema/src/normalise/{normalise-booking,phone,time-zone}.test.ts",
+      "packages/schema/src/normalise/{normalise-booking,phone,tidy-number,time-zone}.test.ts",
       "packages/schema/src/warnings/value-warnings.test.ts",
       "packages/schema/src/json/{exact-double,lossless-json,parse-json-exactly,parse-json-object}.test.ts",
     ],

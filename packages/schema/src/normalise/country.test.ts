@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
 import { readCountry } from "./country.ts";
 
+// The tables are read at the first call, so the first test tries all.
+test("codes, other and former ones, and names are read from the tables", () => {
+  const sent = ["GB", "GBR", "EL", "UAE", "DD", "Deutschland", "Scotland"];
+  expect(sent.map(readCountry)).toEqual(["GB", "GB", "GR", "AE", "DE", "DE", "GB"]);
+});
+
 test.each([
   // Codes
   ["GB", "GB"],
@@ -27,6 +33,7 @@ test.each([
   ["U.S.", "US"],
   ["U.A.E.", "AE"],
   ["ＧＢ", "GB"],
+  ["ＧＢＲ", "GB"],
   ["United States of America", "US"],
   ["Scotland", "GB"],
   ["Trinidad and Tobago", "TT"],
@@ -34,6 +41,9 @@ test.each([
   ["St. Lucia", "LC"],
   ["Saint Lucia", "LC"],
   ["The Gambia", "GM"],
+  ['"The Gambia"', "GM"],
+  [`${" ".repeat(100)}The Gambia`, "GM"],
+  [`The Gambia${".".repeat(90)}`, "GM"],
   ["Côte d’Ivoire", "CI"],
   ["COTE D'IVOIRE", "CI"],
   ["Ivory Coast", "CI"],
@@ -78,7 +88,7 @@ test.each([
 
 test.each([
   ...["", " ", "ZZ", "EU", "SU", "ABC", "Narnia", "British", "826", "Virgin Islands", "constructor", "__proto__"],
-  ...["Germany, Berlin", "GB;DE", "x".repeat(101)],
+  ...["Germany, Berlin", "GB;DE", `Germany${".".repeat(94)}`],
   // What people write for "none", with the letters of a code
   ...["N/A", "n.a.", "N. A.", "s/n", "S/D", "n/c", "N-I"],
 ])("%j is no country", (sent) => {

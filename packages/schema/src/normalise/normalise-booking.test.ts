@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { normaliseBooking } from "./index.ts";
+import { agentCountriesOf, consumerCountriesOf, normaliseBooking } from "./normalise-booking.ts";
 
 const { payload } = JSON.parse(readFileSync(new URL("../../examples/full-booking.json", import.meta.url), "utf8")) as {
   payload: Record<string, unknown>;
@@ -32,6 +32,27 @@ test("the full booking's values are read", () => {
     agentPhoneNumberIsAssumed: false,
     agentEmail: "sam.o'example@example.com",
   });
+});
+
+test.each([
+  [" Portugal\n", "Portugal"],
+  ["x".repeat(100), "x".repeat(100)],
+  ["x".repeat(101), null],
+  [" ", null],
+])("the country's name of %j is %j", (sent, name) => {
+  expect(normaliseBooking({ consumerTripDestinationCountryName: sent }, { defaultCountry: null })).toMatchObject({
+    consumerTripDestinationCountryName: name,
+  });
+});
+
+test("a phone number may be in the consumer's country, then in the default one, the agent's only there", () => {
+  const withDefault = { defaultCountry: "PT" };
+  const without = { defaultCountry: null };
+  expect(consumerCountriesOf({ consumerNationality: "GB" }, withDefault)).toEqual(["GB", "PT"]);
+  expect(consumerCountriesOf({ consumerNationality: "unknown" }, withDefault)).toEqual(["PT"]);
+  expect(consumerCountriesOf({ consumerNationality: 7 }, without)).toEqual([]);
+  expect(agentCountriesOf(withDefault)).toEqual(["PT"]);
+  expect(agentCountriesOf(without)).toEqual([]);
 });
 
 test("a payload without values has none", () => {

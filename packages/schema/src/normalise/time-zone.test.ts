@@ -18,6 +18,7 @@ test.each([
   ["Asia/Saigon", "Asia/Ho_Chi_Minh"],
   ["Europe/Belfast", "Europe/London"],
   ["Japan", "Asia/Tokyo"],
+  ["America/Fort Wayne", "America/Indiana/Indianapolis"],
   ["GB", "Europe/London"],
   // Windows
   ["W. Europe Standard Time", "Europe/Berlin"],
@@ -38,12 +39,17 @@ test.each([
   ["UTC+2", "Etc/GMT-2"],
   ["GMT-0500", "Etc/GMT+5"],
   ["Etc/GMT-2", "Etc/GMT-2"],
+  ["etc/gmt+5", "Etc/GMT+5"],
+  ["Etc/GMT-10", "Etc/GMT-10"],
   ["+14:00", "Etc/GMT-14"],
   ["-12", "Etc/GMT+12"],
   // Zones of a region
   ["CET", "CET"],
   ["cet", "CET"],
   ["EST5EDT", "EST5EDT"],
+  // Long values
+  [`Europe/${" ".repeat(37)}London`, "Europe/London"],
+  [`${" ".repeat(50)}Europe/London`, "Europe/London"],
 ])("%j is %s", (sent, zone) => {
   expect(readTimeZone(sent)).toBe(zone);
 });
@@ -65,7 +71,7 @@ test.each([
     "-13",
   ],
   ...["UTC+2:15", "Etc/GMT+13", "SystemV/EST5", "posix/Europe/London", "localtime", "constructor", "__proto__", "+2+2"],
-  `Europe/${"x".repeat(60)}`,
+  ...[`Europe/${"x".repeat(60)}`, `Europe/${" ".repeat(38)}London`, "x etc/gmt-2", "Etc/GMT-2x", "Etc/GMT-100"],
 ])("%j is no time zone", (sent) => {
   expect(readTimeZone(sent)).toBeUndefined();
 });
