@@ -73,6 +73,7 @@ describe("while PostgreSQL is unavailable", () => {
   test.each([
     ["before its transaction began", () => new NotBegun()],
     ["in a statement", () => new Error("Connection terminated")],
+    ["by itself, as it seems", () => withCode(new Error("out of memory"), "53200")],
   ])("work that failed %s is done after the outage, which is reported once", async (_, failure) => {
     const { gate, database, changes } = createGate();
     database.isOut = true;
